@@ -109,7 +109,7 @@ def fit(kafka: Target) -> dict[str, str]:
     broker = only_broker(kafka)
     resource = DescribeConfigsResource(BROKER, str(broker), list(MIRRORED))
     (result,) = kafka.call(ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest([resource])).results
-    return {each.name: each.value for each in result.configs if each.config_source == STATIC and each.value}
+    return {config.name: config.value for config in result.configs if config.config_source == STATIC and config.value}
 
 
 def only_broker(target: Target) -> int:
@@ -149,9 +149,9 @@ def by_api(report: Report) -> dict[str, tuple[int, Counter[str], list[str]]]:
         count, codes, texts = rows.get(api, (0, Counter(), []))
         codes[code] += times
         rows[api] = (count + times, codes, texts)
-    for found in report.steady:
-        first = found.differences[0]
-        rows.setdefault(first.api, (0, Counter(), []))[2].append(str(found))
+    for differing in report.steady:
+        first = differing.differences[0]
+        rows.setdefault(first.api, (0, Counter(), []))[2].append(str(differing))
     return rows
 
 
@@ -163,7 +163,7 @@ def table(report: Report) -> list[str]:
     for api, (count, codes, texts) in rows.items():
         names = ", ".join(code for code, _ in codes.most_common(4)) + (", ..." if len(codes) > 4 else "")
         lines.append(f"{api:{width}}  {count:7}  {len(texts):6}  {names}")
-    lines += ["", *(str(found) for found in report.found), report.lines()[0]]
+    lines += ["", *(str(differing) for differing in report.found), report.lines()[0]]
     return lines
 
 
@@ -180,15 +180,20 @@ def as_json(report: Report) -> dict[str, object]:
         "known": dict(report.pair.met),
         "found": [
             {
-                "seed": str(found.seed),
-                "steady": found.steady,
-                "steps": [line(step) for step in found.steps],
+                "seed": str(differing.seed),
+                "steady": differing.steady,
+                "steps": [line(step) for step in differing.steps],
                 "differences": [
-                    {"api": each.api, "field": each.path, "kafka": each.kafka, "understudy": each.understudy}
-                    for each in found.differences
+                    {
+                        "api": difference.api,
+                        "field": difference.path,
+                        "kafka": difference.kafka,
+                        "understudy": difference.understudy,
+                    }
+                    for difference in differing.differences
                 ],
             }
-            for found in report.found
+            for differing in report.found
         ],
     }
 

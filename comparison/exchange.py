@@ -77,11 +77,11 @@ class Exchange:
         kafka, understudy = self.pair_of(what, values)
         unexplained = []
         for difference in differences(api, kafka, understudy):
-            known = explained(difference, is_recompressed=self._is_recompressed(kafka, difference))
-            if known is None:
+            explanation = explained(difference, is_recompressed=self._is_recompressed(kafka, difference))
+            if explanation is None:
                 unexplained.append(difference)
             else:
-                self.met[known.id] += 1
+                self.met[explanation.id] += 1
         return unexplained
 
     def note(self, request: Any) -> None:
@@ -100,12 +100,12 @@ class Exchange:
         """Repeat a read-only request until the responses agree or a timeout passes; return the last differences."""
         deadline = time.monotonic() + READS_AGREE_WITHIN_S
         while True:
-            before = [copy.deepcopy(target.names.given) for target in self.targets]
+            before = [copy.deepcopy(target.names.symbols) for target in self.targets]
             unexplained = self.compare(what, api, [ask(target) for target in self.targets])
             if not unexplained or time.monotonic() > deadline:
                 return unexplained
-            for target, given in zip(self.targets, before, strict=True):
-                target.names.given = given
+            for target, symbols in zip(self.targets, before, strict=True):
+                target.names.symbols = symbols
             time.sleep(0.02)
 
 

@@ -18,26 +18,27 @@ NULL_IDS = {-1, "", "AAAAAAAAAAAAAAAAAAAAAA", None}
 class Names:
     """Names for one cluster's own ids: `producer-1` is the first producer id that it allocated in this history.
 
-    `prefix` begins every name of the history; `base_ms` is the base of its record timestamps.
+    `prefix` begins every name of the history; `base_ms` is the base of its record timestamps; `symbols` has the names
+    by kind and by the cluster's own id.
     """
 
     prefix: str = ""
     base_ms: int = 0
-    given: dict[str, dict[Any, str]] = field(default_factory=dict)
+    symbols: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def name(self, kind: str, value: Any) -> Any:
         """Return the name of an id; a new id gets the next free name."""
         if value in NULL_IDS:
             return value
-        known = self.given.setdefault(kind, {})
-        return known.setdefault(value, f"{kind}-{len(known) + 1}")
+        of_kind = self.symbols.setdefault(kind, {})
+        return of_kind.setdefault(value, f"{kind}-{len(of_kind) + 1}")
 
     def text(self, value: str) -> str:
         """Replace the history's prefix and the cluster's own ids in a text."""
         value = value.replace(self.prefix, "") if self.prefix else value
-        for known in ("member", "topic", "cluster", "directory"):
-            for own, name in self.given.get(known, {}).items():
-                value = value.replace(str(own), name)
+        for kind in ("member", "topic", "cluster", "directory"):
+            for cluster_id, name in self.symbols.get(kind, {}).items():
+                value = value.replace(str(cluster_id), name)
         value = TOPIC_IN_TEXT.sub(lambda match: match[1] + str(self.name("topic", match[2])), value)
         value = TIME_IN_TEXT.sub(lambda match: str(self.moment(int(match[0]))), value)
         return PRODUCER_IN_TEXT.sub(lambda match: match[1] + str(self.name("producer", int(match[2]))), value)

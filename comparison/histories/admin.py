@@ -65,7 +65,7 @@ def delete_topic(target: Target, step: Step) -> StepRequest:
 
 def create_partitions(target: Target, step: Step) -> StepRequest:
     """CreatePartitions of one topic."""
-    assignments = [CreatePartitionsAssignment(each) for each in step["assign"]] if "assign" in step else None
+    assignments = [CreatePartitionsAssignment(replicas) for replicas in step["assign"]] if "assign" in step else None
     topic = CreatePartitionsTopic(target.called(step["topic"]), step["count"], assignments)
     request = CreatePartitionsRequest([topic], PATIENCE_MS, step.get("validate", False))
     return StepRequest(ApiKey.CREATE_PARTITIONS, step["v"], request, step["c"], settle=Settle.METADATA)
@@ -124,8 +124,8 @@ def delete_records(target: Target, step: Step) -> StepRequest:
 
 def elect_leaders(target: Target, step: Step) -> StepRequest:
     """ElectLeaders of one partition."""
-    asked = [TopicPartitions(target.called(step["topic"]), [step["partition"]])]
-    request = ElectLeadersRequest(asked, PATIENCE_MS, step["type"])
+    topics = [TopicPartitions(target.called(step["topic"]), [step["partition"]])]
+    request = ElectLeadersRequest(topics, PATIENCE_MS, step["type"])
     return StepRequest(ApiKey.ELECT_LEADERS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 

@@ -49,16 +49,16 @@ def create_topics(target: Target, step: Step) -> StepRequest:
     """CreateTopics: each topic has `topic`, `partitions`, `factor`, `assign` ([[index, replicas]]) and `configs`."""
     topics = [
         CreatableTopic(
-            target.called(each["topic"]),
-            each["partitions"],
-            each["factor"],
-            [CreatableReplicaAssignment(index, replicas) for index, replicas in each.get("assign", ())],
-            [CreatableTopicConfig(name, value) for name, value in each.get("configs", ())],
+            target.called(topic["topic"]),
+            topic["partitions"],
+            topic["factor"],
+            [CreatableReplicaAssignment(index, replicas) for index, replicas in topic.get("assign", ())],
+            [CreatableTopicConfig(name, value) for name, value in topic.get("configs", ())],
         )
-        for each in step["topics"]
+        for topic in step["topics"]
     ]
     request = CreateTopicsRequest(topics, PATIENCE_MS, step.get("validate", False))
-    after = partial(_learn, target, [each["topic"] for each in step["topics"]])
+    after = partial(_learn, target, [topic["topic"] for topic in step["topics"]])
     return StepRequest(ApiKey.CREATE_TOPICS, step["v"], request, step["c"], after, Settle.METADATA)
 
 
@@ -106,7 +106,7 @@ def alter_resources(target: Target, step: Step) -> StepRequest:
 def replace_resources(target: Target, step: Step) -> StepRequest:
     """AlterConfigs: each is [type, name, [[key, value]]]."""
     resources = [
-        AlterConfigsResource(kind, target.called(name), [AlterableConfig(*each) for each in configs])
+        AlterConfigsResource(kind, target.called(name), [AlterableConfig(*config) for config in configs])
         for kind, name, configs in step["resources"]
     ]
     request = AlterConfigsRequest(resources, step.get("validate", False))
@@ -122,8 +122,12 @@ def describe_resources(target: Target, step: Step) -> StepRequest:
 
 def elect_many(target: Target, step: Step) -> StepRequest:
     """ElectLeaders: each is [topic, partitions]; null: of all partitions."""
-    asked = step["topics"]
-    topics = None if asked is None else [TopicPartitions(target.called(symbol), each) for symbol, each in asked]
+    step_topics = step["topics"]
+    topics = (
+        None
+        if step_topics is None
+        else [TopicPartitions(target.called(symbol), partitions) for symbol, partitions in step_topics]
+    )
     request = ElectLeadersRequest(topics, PATIENCE_MS, step["type"])
     return StepRequest(ApiKey.ELECT_LEADERS, step["v"], request, step["c"], settle=Settle.METADATA)
 
@@ -131,7 +135,7 @@ def elect_many(target: Target, step: Step) -> StepRequest:
 def reassign_many(target: Target, step: Step) -> StepRequest:
     """AlterPartitionReassignments: each is [topic, [[partition, replicas or null]]]."""
     topics = [
-        ReassignableTopic(target.called(symbol), [ReassignablePartition(*each) for each in partitions])
+        ReassignableTopic(target.called(symbol), [ReassignablePartition(*partition) for partition in partitions])
         for symbol, partitions in step["topics"]
     ]
     request = AlterPartitionReassignmentsRequest(PATIENCE_MS, topics=topics)
@@ -143,7 +147,7 @@ def reassign_many(target: Target, step: Step) -> StepRequest:
 def delete_many_records(target: Target, step: Step) -> StepRequest:
     """DeleteRecords: each is [topic, [[partition, offset]]]."""
     topics = [
-        DeleteRecordsTopic(target.called(symbol), [DeleteRecordsPartition(*each) for each in partitions])
+        DeleteRecordsTopic(target.called(symbol), [DeleteRecordsPartition(*partition) for partition in partitions])
         for symbol, partitions in step["topics"]
     ]
     request = DeleteRecordsRequest(topics, PATIENCE_MS)

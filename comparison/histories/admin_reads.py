@@ -26,7 +26,7 @@ BROKERS = (4, 8)
 
 
 def _own_groups(target: Target, answer: Any) -> Any:
-    return answer.changed(groups=[each for each in answer.groups if each.group_id.startswith(target.names.prefix)])
+    return answer.changed(groups=[group for group in answer.groups if group.group_id.startswith(target.names.prefix)])
 
 
 def list_groups(target: Target, step: Step) -> StepRequest:
@@ -43,18 +43,18 @@ def describe_cluster(_target: Target, step: Step) -> StepRequest:
 
 def describe_log_dirs(target: Target, step: Step) -> StepRequest:
     """DescribeLogDirs of one topic's partitions."""
-    asked = [DescribableLogDirTopic(target.called(step["topic"]), step["partitions"])]
-    return StepRequest(ApiKey.DESCRIBE_LOG_DIRS, step["v"], DescribeLogDirsRequest(asked), step["c"], reads=True)
+    topics = [DescribableLogDirTopic(target.called(step["topic"]), step["partitions"])]
+    return StepRequest(ApiKey.DESCRIBE_LOG_DIRS, step["v"], DescribeLogDirsRequest(topics), step["c"], reads=True)
 
 
 def own_resources(target: Target, answer: Any) -> Any:
     """Reduce the response to brokers and to this history's topics, groups and subscriptions."""
-    own = [
-        each
-        for each in answer.config_resources
-        if each.resource_type in BROKERS or each.resource_name.startswith(target.names.prefix)
+    resources = [
+        resource
+        for resource in answer.config_resources
+        if resource.resource_type in BROKERS or resource.resource_name.startswith(target.names.prefix)
     ]
-    return answer.changed(config_resources=own)
+    return answer.changed(config_resources=resources)
 
 
 def list_config_resources(target: Target, step: Step) -> StepRequest:

@@ -81,9 +81,9 @@ def ask_subscription(target: Target, step: Step) -> StepRequest:
 
     def after(answer: Any) -> None:
         if not answer.error_code:
-            known = target.instances.setdefault(symbol, Instance())
-            known.id, known.stale = answer.client_instance_id, known.subscription
-            known.subscription = answer.subscription_id  # as reduced by `view`
+            instance = target.instances.setdefault(symbol, Instance())
+            instance.id, instance.stale = answer.client_instance_id, instance.subscription
+            instance.subscription = answer.subscription_id  # as reduced by `view`
 
     request = GetTelemetrySubscriptionsRequest(_id_of(target, symbol))
     return StepRequest(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, request, step["c"], after, view=_without_instance)
@@ -104,8 +104,8 @@ def _signed(number: int) -> int:
 def push(target: Target, step: Step) -> StepRequest:
     """PushTelemetry; `subscription` is last, stale, or one that no instance has."""
     _wait(step)
-    known, client = target.instances.get(step["instance"], Instance()), _id_of(target, step["instance"])
-    text = {"last": known.subscription, "stale": known.stale, "none": 4711}[step["subscription"]]
+    instance, client = target.instances.get(step["instance"], Instance()), _id_of(target, step["instance"])
+    text = {"last": instance.subscription, "stale": instance.stale, "none": 4711}[step["subscription"]]
     number = _signed(text ^ uuid_hash(client))
     request = PushTelemetryRequest(
         client, number, step.get("terminating", False), step["compression"], _metrics(step["body"], step["compression"])
@@ -178,8 +178,10 @@ def list_some_transactions(target: Target, step: Step) -> StepRequest:
     request = ListTransactionsRequest(step["states"], producers, step["duration"], pattern)
 
     def view(answer: Any) -> Any:
-        own = [each for each in answer.transaction_states if each.transactional_id.startswith(target.names.prefix)]
-        return answer.changed(transaction_states=own)
+        states = [
+            state for state in answer.transaction_states if state.transactional_id.startswith(target.names.prefix)
+        ]
+        return answer.changed(transaction_states=states)
 
     return StepRequest(ApiKey.LIST_TRANSACTIONS, step["v"], request, step["c"], reads=True, view=view)
 

@@ -48,8 +48,8 @@ def beat(target: Target, step: Step) -> StepRequest:
         if answer.error_code is ErrorCode.NONE:
             consumer.epoch = answer.member_epoch
             if answer.assignment is not None:
-                given = answer.assignment.topic_partitions
-                consumer.assigned = {each.topic_id: list(each.partitions) for each in given}
+                topics = answer.assignment.topic_partitions
+                consumer.assigned = {topic.topic_id: list(topic.partitions) for topic in topics}
         elif answer.error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
             consumer.epoch, consumer.assigned = JOINING, {}
 

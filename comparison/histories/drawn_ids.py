@@ -52,10 +52,10 @@ def _topic_id(target: Target, request: StepRequest) -> UUID | None:
     if answer is None or answer.topics[0].error_code is not ErrorCode.NONE or request.request.validate_only:
         return None
     wait_metadata(target)
-    asked = MetadataRequest([MetadataRequestTopic(request.request.topics[0].name)], False)
-    (topic,) = target.call(ApiKey.METADATA, 12, asked).topics
-    found: UUID | None = topic.topic_id if topic.partitions else None
-    return found
+    metadata_request = MetadataRequest([MetadataRequestTopic(request.request.topics[0].name)], False)
+    (topic,) = target.call(ApiKey.METADATA, 12, metadata_request).topics
+    topic_id: UUID | None = topic.topic_id if topic.partitions else None
+    return topic_id
 
 
 def _member_id(target: Target, request: StepRequest) -> UUID | None:
@@ -63,8 +63,8 @@ def _member_id(target: Target, request: StepRequest) -> UUID | None:
     if answer is not None:
         return _random_part(answer.member_id)
     (group,) = target.call(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest([request.request.group_id])).groups
-    known = {member.id for member in target.members.values()}
-    new = [member.member_id for member in group.members if member.member_id not in known]
+    known_ids = {member.id for member in target.members.values()}
+    new = [member.member_id for member in group.members if member.member_id not in known_ids]
     return _random_part(new[0]) if len(new) == 1 else None
 
 

@@ -28,14 +28,14 @@ def topics_of(target: Target) -> dict[str, int]:
     """Return the history's topics, by symbol, with their number of partitions."""
     topics = target.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
     prefix = target.names.prefix
-    return {each.name.removeprefix(prefix): len(each.partitions) for each in topics if each.name.startswith(prefix)}
+    return {topic.name.removeprefix(prefix): len(topic.partitions) for topic in topics if topic.name.startswith(prefix)}
 
 
 def offset(target: Target, topic: str, partition: int, at: int) -> int:
     """Look up the start or end offset of a partition, by the topic's full name."""
     request = ListOffsetsRequest(-1, [ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])])
     response = target.call(ApiKey.LIST_OFFSETS, 7, request, leader(target, topic, partition))
-    ((result,),) = [each.partitions for each in response.topics]
+    ((result,),) = [topic.partitions for topic in response.topics]
     log_offset: int = result.offset
     return log_offset
 
@@ -44,7 +44,7 @@ def _fetched(target: Target, topic: str, partition: int, position: int) -> Parti
     fetch_topic = FetchTopic(topic, [FetchPartition(partition, position, 1 << 26)])
     request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 26, topics=[fetch_topic], session_epoch=-1)
     response = target.call(ApiKey.FETCH, 12, request, leader(target, topic, partition))
-    ((partition_data,),) = [each.partitions for each in response.responses]
+    ((partition_data,),) = [topic.partitions for topic in response.responses]
     data: PartitionData = partition_data
     return data
 
@@ -77,15 +77,15 @@ def coordinators_log(target: Target, since: Ends, topic: str, partition: int) ->
     data = answer.records
     joined = bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b"".join(map(bytes, data or ()))
     records = [record for batch in whole_batches(joined) for record in coordinator_records(topic, batch)]
-    own = [_without_versions(record) for record in records if _of_history(target, record)]
-    return [record for _, run in groupby(own, _order_counts) for record in sorted(run, key=_tombstone_order)]
+    of_history = [_without_versions(record) for record in records if _of_history(target, record)]
+    return [record for _, run in groupby(of_history, _order_counts) for record in sorted(run, key=_tombstone_order)]
 
 
 def _of_history(target: Target, record: dict[str, Any]) -> bool:
     """Whether a record belongs to the history; markers, which have no name, by their producer ids."""
     if "is" in record:
         return target.names.prefix in str(record["is"])
-    return record["producer_id"] in target.names.given.get("producer", {})
+    return record["producer_id"] in target.names.symbols.get("producer", {})
 
 
 def _without_versions(record: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def parts_of(hint: Any) -> tuple[Any, bool, bool]:
     if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
         options = typing.get_args(hint)
         nullable = NoneType in options
-        left = [each for each in options if each is not NoneType]
+        left = [option for option in options if option is not NoneType]
         hint = left[0] if len(left) == 1 else bytes  # several types of buffers
     if typing.get_origin(hint) is Sequence:
         return typing.get_args(hint)[0], True, nullable
@@ -73,7 +73,7 @@ def message(kind: type[Message], body: Mapping[str, Any], target: Target) -> Any
 
 def _value(kind: Any, value: Any, target: Target) -> Any:
     if isinstance(value, list):
-        return [_value(kind, each, target) for each in value]
+        return [_value(kind, item, target) for item in value]
     if isinstance(value, dict):
         return message(kind, value, target)
     if isinstance(value, str) and value.startswith("@"):

@@ -288,7 +288,7 @@ class FeatureGenerator(_Security):
 
     def history(self, length: int, *, restarts: int = 0) -> list[Step]:
         """Generate the next history, which first raises all levels to the highest: levels outlive a history."""
-        raised = [{"do": "update_features", "v": 1, "c": "0", "updates": [[*each, False, 1]]} for each in HIGHEST]
+        raised = [{"do": "update_features", "v": 1, "c": "0", "updates": [[*feature, False, 1]]} for feature in HIGHEST]
         return [*raised, *super().history(length, restarts=restarts)]
 
 

@@ -69,7 +69,7 @@ def join(target: Target, step: Step) -> StepRequest:
             member.id = answer.member_id
         if answer.error_code is ErrorCode.NONE:
             member.generation, member.leads = answer.generation_id, answer.leader == answer.member_id
-            member.members = [each.member_id for each in answer.members]
+            member.members = [member_data.member_id for member_data in answer.members]
 
     about = step["group"]
     connection = f"member {step['member']}"
@@ -79,13 +79,16 @@ def join(target: Target, step: Step) -> StepRequest:
 def sync(target: Target, step: Step) -> StepRequest:
     """SyncGroup; the leader assigns each member its name, as bytes."""
     member = _member(target, step)
-    given = [SyncGroupRequestAssignment(each, target.names.name("member", each).encode()) for each in member.members]
+    assignments = [
+        SyncGroupRequestAssignment(member_id, target.names.name("member", member_id).encode())
+        for member_id in member.members
+    ]
     protocol = (step.get("type"), step.get("protocol"))
     request = SyncGroupRequest(
         target.called(step["group"]),
         member.generation + step.get("generation_shift", 0),
         member.id,
-        given if member.leads else [],
+        assignments if member.leads else [],
         member.instance_id,
         *protocol,
     )

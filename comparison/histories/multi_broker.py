@@ -106,8 +106,10 @@ def broker_of(target: Target, step: Step) -> int:
     if do in OF_A_GROUP:
         return coordinator(target, target.called(step["group"]), 0)
     if do in OF_A_TRANSACTION:
-        known = target.producer(step.get("producer", "")).transactional_id if do != "init_producer" else None
-        return coordinator(target, target.called(step.get("transactional_id") or known or UNKNOWN_TRANSACTIONAL_ID), 1)
+        transactional_id = target.producer(step.get("producer", "")).transactional_id if do != "init_producer" else None
+        return coordinator(
+            target, target.called(step.get("transactional_id") or transactional_id or UNKNOWN_TRANSACTIONAL_ID), 1
+        )
     return 1
 
 
@@ -131,8 +133,10 @@ def _move(target: Target, topic: str, index: int, replicas: list[int]) -> None:
     """Elect the first replica until the leader epoch is FIRST_EPOCH: clusters differ in earlier elections."""
     while (led := _led(target, topic, index))[0] < FIRST_EPOCH:
         epoch, leading = led
-        first = replicas[0] if epoch + 1 == FIRST_EPOCH else next(each for each in replicas[1:] if each != leading)
-        ordered = replicas if first == replicas[0] else [first, *(each for each in replicas if each != first)]
+        first = (
+            replicas[0] if epoch + 1 == FIRST_EPOCH else next(replica for replica in replicas[1:] if replica != leading)
+        )
+        ordered = replicas if first == replicas[0] else [first, *(replica for replica in replicas if replica != first)]
         reassigned = ReassignableTopic(topic, [ReassignablePartition(index, ordered)])
         request = AlterPartitionReassignmentsRequest(TIMEOUT_MS, topics=[reassigned])
         target.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
@@ -147,7 +151,11 @@ def _led(target: Target, topic: str, index: int) -> tuple[int, int]:
     """Return leader epoch and leader."""
     wait_metadata(target)
     (metadata,) = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)], False)).topics
-    (led,) = ((each.leader_epoch, each.leader_id) for each in metadata.partitions if each.partition_index == index)
+    (led,) = (
+        (partition.leader_epoch, partition.leader_id)
+        for partition in metadata.partitions
+        if partition.partition_index == index
+    )
     return led
 
 

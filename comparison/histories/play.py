@@ -184,8 +184,8 @@ class Player:
 
     def _address(self, broker: int, step: Step, requests: Sequence[StepRequest]) -> None:
         """Address the requests to a broker; before a fetch session, wait until its replicas have caught up."""
-        for each in requests:
-            each.connection = f"{each.connection}@{broker}"
+        for request in requests:
+            request.connection = f"{request.connection}@{broker}"
         if step["do"] == "fetch_session":
             for target in self.exchange.targets:
                 wait_caught_up(target, broker)
@@ -253,7 +253,7 @@ class Player:
         alike_until = time.monotonic() + STUCK_ALIKE_S
         settled = False
         while True:
-            differences = [each for name in list(self._parked) for each in self._collect(name)]
+            differences = [difference for name in list(self._parked) for difference in self._collect(name)]
             if differences:
                 return differences
             states = [_state(target, group) for target in self.exchange.targets]

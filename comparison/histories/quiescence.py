@@ -105,7 +105,7 @@ def leader(target: Target, topic: str, partition: int) -> int:
     if not target.others:
         return 1
     (metadata,) = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)], False)).topics
-    led = (each.leader_id for each in metadata.partitions if each.partition_index == partition)
+    led = (part.leader_id for part in metadata.partitions if part.partition_index == partition)
     return max(next(led, 1), 1)
 
 
@@ -170,7 +170,7 @@ def wait_internal_topics(target: Target) -> None:
     request = MetadataRequest([MetadataRequestTopic(name) for name in sorted(target.expected)], False)
     while time.monotonic() < until:
         topics = target.call(ApiKey.METADATA, 12, request).topics
-        if all(each.error_code is ErrorCode.NONE for each in topics):
+        if all(topic.error_code is ErrorCode.NONE for topic in topics):
             break
         time.sleep(0.01)
     target.expected.clear()
@@ -181,9 +181,15 @@ def _group_as_described(target: Target, group: str) -> object:
     name = target.called(group)
     request = ConsumerGroupDescribeRequest([name])
     broker = coordinator(target, name, 0)
-    (found,) = target.call(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, request, broker).groups
-    members = sorted((each.member_id, each.member_epoch) for each in found.members)
-    return found.error_code, found.group_state, found.group_epoch, found.assignment_epoch, tuple(members)
+    (described,) = target.call(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, request, broker).groups
+    members = sorted((member.member_id, member.member_epoch) for member in described.members)
+    return (
+        described.error_code,
+        described.group_state,
+        described.group_epoch,
+        described.assignment_epoch,
+        tuple(members),
+    )
 
 
 def requests_done(target: Target, connection: str) -> bool:
@@ -219,7 +225,7 @@ def wait_restarted(target: Target) -> None:
     deadline = deadline_for("the cluster comes back")
     while True:
         topics = target.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-        if topics and all(each.leader_id >= 0 for topic in topics for each in topic.partitions):
+        if topics and all(partition.leader_id >= 0 for topic in topics for partition in topic.partitions):
             break
         deadline.check()
     for number in range(40):
@@ -230,8 +236,9 @@ def wait_restarted(target: Target) -> None:
 
 def _answers_without_loading(target: Target, name: str, deadline: Deadline) -> None:
     waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    for each in (name, None):  # None: a new producer id is from a block that the broker may still have to get
-        init = InitProducerIdRequest(each, 60_000)
+    # Also without a name: a new producer id is from a block that the broker may still have to get.
+    for transactional_id in (name, None):
+        init = InitProducerIdRequest(transactional_id, 60_000)
         while target.call(ApiKey.INIT_PRODUCER_ID, 4, init, coordinator(target, name, 1)).error_code in waiting:
             deadline.check()
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, None)])
@@ -252,10 +259,10 @@ def common_versions(*targets: Target) -> dict[ApiKey, tuple[int, int]]:
     ranges = []
     for target in targets:
         answer = target.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("comparison", "1"))
-        ranges.append({each.api_key: (each.min_version, each.max_version) for each in answer.api_keys})
-    for key in set.intersection(*(set(each) for each in ranges)):
-        known = known_versions(key)
-        if known is not None:
-            lows, highs = zip(*(each[key] for each in ranges), known, strict=True)
+        ranges.append({api.api_key: (api.min_version, api.max_version) for api in answer.api_keys})
+    for key in set.intersection(*(set(by_key) for by_key in ranges)):
+        ours = known_versions(key)
+        if ours is not None:
+            lows, highs = zip(*(by_key[key] for by_key in ranges), ours, strict=True)
             common[ApiKey(key)] = (max(lows), min(highs))
     return common

@@ -53,12 +53,12 @@ def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
 def _view(target: Target, read: Mapping[str, ReadShareGroupStateRequest], since: Ends, group: str) -> tuple[str, bool]:
     name = target.called(group)
     described = target.call(ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest([name])).groups[0]
-    members = sorted((each.member_id, each.member_epoch) for each in described.members)
+    members = sorted((member.member_id, member.member_epoch) for member in described.members)
     seen = (described.error_code, described.group_state, described.group_epoch, described.assignment_epoch, members)
     symbols = {topic_id: symbol for symbol, topic_id in target.topics.items()}
     states = {
         (group, symbols[topic.topic_id]): [
-            (each.partition, each.start_offset, plain(each.state_batches)) for each in topic.partitions
+            (part.partition, part.start_offset, plain(part.state_batches)) for part in topic.partitions
         ]
         for group, answer in answers_of_shares(target, read).items()
         for topic in answer.results
@@ -69,9 +69,9 @@ def _view(target: Target, read: Mapping[str, ReadShareGroupStateRequest], since:
 def _moving(target: Target, since: Ends, name: str) -> bool:
     """Whether by the group's last state record a topic is being initialized or deleted."""
     last: dict[str, Any] | None = None
-    own = [partition for address, topic, partition in since if topic == OFFSETS and address == target.address]
-    for partition in own:
-        if partition == absolute_hash(name) % len(own):
+    partitions = [partition for address, topic, partition in since if topic == OFFSETS and address == target.address]
+    for partition in partitions:
+        if partition == absolute_hash(name) % len(partitions):
             for record in coordinators_log(target, since, OFFSETS, partition):
                 about = record.get("is")
                 if isinstance(about, dict) and (about.get("kind"), about.get("group_id")) == (STATE_PARTITIONS, name):
@@ -91,7 +91,7 @@ def warm_shares(target: Target) -> None:
             fetch = ShareFetchRequest(group, "W", 0, 100, 1, 1000, 1, 1, [FetchTopic(topic_id, [FetchPartition(0)])])
             answer = target.call(ApiKey.SHARE_FETCH, 1, fetch)
             if answer.error_code is ErrorCode.NONE and any(
-                each.error_code is ErrorCode.NONE for topic in answer.responses for each in topic.partitions
+                part.error_code is ErrorCode.NONE for topic in answer.responses for part in topic.partitions
             ):
                 break
             deadline.check()

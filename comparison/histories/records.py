@@ -77,7 +77,7 @@ def produce(target: Target, step: Step) -> StepRequest:
     def after(answer: Any) -> None:
         if producer.id < 0:
             return
-        ((partition,),) = [each.partition_responses for each in answer.responses]
+        ((partition,),) = [topic.partition_responses for topic in answer.responses]
         if not partition.error_code and not step.get("epoch_shift"):
             following = sequence + len(step["records"])
             producer.sequences[place] = max(following, producer.sequences.get(place, 0))

@@ -34,8 +34,8 @@ def wait_caught_up(target: Target, broker: int) -> None:
 
 def _parts(target: Target) -> list[tuple[str, Any]]:
     topics = target.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-    own = [topic for topic in topics if topic.name.startswith(target.names.prefix)]
-    return [(topic.name, part) for topic in own for part in topic.partitions if part.leader_id > 0]
+    topics_of_history = [topic for topic in topics if topic.name.startswith(target.names.prefix)]
+    return [(topic.name, part) for topic in topics_of_history for part in topic.partitions if part.leader_id > 0]
 
 
 def _offset(target: Target, topic: str, part: Any, at: int, replica_id: int) -> int:

@@ -21,7 +21,7 @@ MOST_PLAYS = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DifferingPlay:
     """History with a difference that occurs every time, or only once if ``steady`` is false."""
 
     seed: object
@@ -43,12 +43,12 @@ class Report:
     histories: int = 0
     steps: int = 0
     skipped: int = 0
-    found: list[Found] = field(default_factory=list)
+    found: list[DifferingPlay] = field(default_factory=list)
 
     @property
-    def steady(self) -> list[Found]:
+    def steady(self) -> list[DifferingPlay]:
         """Histories whose difference occurs every time."""
-        return [found for found in self.found if found.steady]
+        return [play for play in self.found if play.steady]
 
     def lines(self) -> list[str]:
         """Return a summary: number of steps, coverage, differences."""
@@ -57,7 +57,7 @@ class Report:
         skipped = f"{self.skipped} left out since their connection waited"
         lines = [f"{played}, {skipped}; {len(self.steady)} differences, {seen_once} seen once"]
         lines += [f"known: {name} {times} times" for name, times in self.pair.met.most_common()]
-        return lines + self.pair.coverage.rows() + [str(found) for found in self.found]
+        return lines + self.pair.coverage.rows() + [str(play) for play in self.found]
 
 
 def line(step: Step) -> str:
@@ -136,7 +136,7 @@ class Histories:
                     break
         return report
 
-    def reproduce(self, seed: object, steps: Sequence[Step], played: Played) -> Found:
+    def reproduce(self, seed: object, steps: Sequence[Step], played: Played) -> DifferingPlay:
         """Play a history with a difference again, and shrink it."""
         wanted, plays = _signature(played), 0
         steps = list(steps[: played.step + 1])
@@ -147,10 +147,10 @@ class Histories:
             return plays <= MOST_PLAYS and _signature(self.player.play(shorter)) == wanted
 
         if not shows(steps):
-            return Found(seed, steps, played.differences, steady=False)
+            return DifferingPlay(seed, steps, played.differences, steady=False)
         short = shrunk(steps, shows)
         again = self.player.play(short)
-        return Found(seed, short, again.differences or played.differences, steady=True)
+        return DifferingPlay(seed, short, again.differences or played.differences, steady=True)
 
 
 def _signature(played: Played) -> tuple[str, str] | None:

@@ -162,25 +162,25 @@ def clean_up(target: Target, steps: Sequence[Step]) -> None:
     """Remove all users, quotas and ACLs that the steps may have left: the next history describes all of them."""
     done = {step["do"] for step in steps}
     if "alter_users" in done:
-        asked = DescribeUserScramCredentialsRequest(None)
-        users = target.call(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, asked).results
+        request = DescribeUserScramCredentialsRequest(None)
+        users = target.call(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, request).results
         for user in users:  # one by one: a request has each user once
             for stored in user.credential_infos:
                 gone = AlterUserScramCredentialsRequest([ScramCredentialDeletion(user.user, stored.mechanism)])
                 target.call(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, gone)
     if "alter_quotas" in done:
-        found = target.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest([], False)).entries
+        quotas = target.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest([], False)).entries
         entries = [
             EntryData(
-                [EntityData(each.entity_type, each.entity_name) for each in entry.entity],
+                [EntityData(part.entity_type, part.entity_name) for part in entry.entity],
                 [OpData(value.key, 0.0, True) for value in entry.values],
             )
-            for entry in found
+            for entry in quotas
         ]
         target.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
     if "create_acls" in done and any("share" in name for name in done):  # others play at the same time
-        own = [acl for step in steps if step["do"] == "create_acls" for acl in step["acls"]]
-        filters = [DeleteAclsFilter(acl[0], target.called(acl[1]), ANY, None, None, ANY, ANY) for acl in own]
+        acls = [acl for step in steps if step["do"] == "create_acls" for acl in step["acls"]]
+        filters = [DeleteAclsFilter(acl[0], target.called(acl[1]), ANY, None, None, ANY, ANY) for acl in acls]
         target.call(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest(filters))
     elif "create_acls" in done:
         every = DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)

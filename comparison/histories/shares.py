@@ -109,12 +109,12 @@ def _batches(sharer: Sharer, place: Place, part: Any, types: Sequence[int]) -> l
 
 
 def _acks(target: Target, sharer: Sharer, step: Step) -> Acks:
-    found: Acks = {}
+    acks: Acks = {}
     for topic, partition, part, types in step.get("acks", ()):
         place = (target.topic_id(topic), partition)
-        if place not in found:
-            found[place] = _batches(sharer, place, part, types)
-    return found
+        if place not in acks:
+            acks[place] = _batches(sharer, place, part, types)
+    return acks
 
 
 def _forget_acknowledged(sharer: Sharer, acks: Acks, errors: dict[Place, Any]) -> None:
@@ -128,7 +128,11 @@ def _forget_acknowledged(sharer: Sharer, acks: Acks, errors: dict[Place, Any]) -
 
 
 def _by_place(answer: Any) -> dict[Place, Any]:
-    return {(topic.topic_id, each.partition_index): each for topic in answer.responses for each in topic.partitions}
+    return {
+        (topic.topic_id, partition.partition_index): partition
+        for topic in answer.responses
+        for partition in topic.partitions
+    }
 
 
 def _next_epoch(sharer: Sharer, step: Step) -> int:
@@ -172,8 +176,8 @@ def fetch(target: Target, step: Step) -> StepRequest:
     sharer = _sharer(target, step)
     epoch, acks, places = _fetched(target, sharer, step)
     partitions: dict[Any, list[share_fetch.FetchPartition]] = {}
-    for place in (*places, *(each for each in acks if each not in places)):
-        batches = [share_fetch.AcknowledgementBatch(*each) for each in acks.get(place, ())]
+    for place in (*places, *(acked for acked in acks if acked not in places)):
+        batches = [share_fetch.AcknowledgementBatch(*batch) for batch in acks.get(place, ())]
         partitions.setdefault(place[0], []).append(share_fetch.FetchPartition(place[1], batches))
     loaded = all((step["group"], place) in target.shared for place in places)
     limits = (WAIT_MS if loaded else WAIT_TO_LOAD_MS, 1, step.get("max_bytes", 1 << 20), step["max_records"])
@@ -202,13 +206,13 @@ def fetch(target: Target, step: Step) -> StepRequest:
     def after(answer: Any) -> None:
         _session_is(sharer, epoch, answer.error_code)
         _places_are(target, sharer, step, epoch, places)
-        found = _by_place(answer)
-        _forget_acknowledged(sharer, acks, found)
-        for place, data in found.items():
+        by_place = _by_place(answer)
+        _forget_acknowledged(sharer, acks, by_place)
+        for place, data in by_place.items():
             held = sharer.held.setdefault(place, set())
             for run in data.acquired_records:
                 held.update(range(run.first_offset, run.last_offset + 1))
-        _note_loaded(target, step, epoch, places, found)
+        _note_loaded(target, step, epoch, places, by_place)
         if step.get("locks_end"):
             time.sleep(LOCKS_ENDED_S)
             _set_config(target, step["group"], LOCK, None)
@@ -227,16 +231,16 @@ def _places_are(target: Target, sharer: Sharer, step: Step, epoch: int, places: 
                 sharer.places.pop((target.topic_id(topic), partition), None)
 
 
-def _note_loaded(target: Target, step: Step, epoch: int, places: Sequence[Place], found: dict[Place, Any]) -> None:
+def _note_loaded(target: Target, step: Step, epoch: int, places: Sequence[Place], by_place: dict[Place, Any]) -> None:
     group = step["group"]
     if _reads(step):
         target.shared.update((group, place) for place in places)
-    refused = [place for place, data in found.items() if data.error_code is not ErrorCode.NONE]
+    refused = [place for place, data in by_place.items() if data.error_code is not ErrorCode.NONE]
     target.shared.update((group, place) for place in refused)
-    failed = [place for place, data in found.items() if data.error_code is ErrorCode.UNKNOWN_SERVER_ERROR]
+    failed = [place for place, data in by_place.items() if data.error_code is ErrorCode.UNKNOWN_SERVER_ERROR]
     target.shared.difference_update((group, place) for place in failed)
     if epoch == -1:
-        target.shared = {each for each in target.shared if each[0] != group}
+        target.shared = {loaded for loaded in target.shared if loaded[0] != group}
 
 
 def acknowledge(target: Target, step: Step) -> StepRequest:
@@ -246,8 +250,8 @@ def acknowledge(target: Target, step: Step) -> StepRequest:
     acks = _acks(target, sharer, step)
     partitions: dict[Any, list[share_acknowledge.AcknowledgePartition]] = {}
     for place, batches in acks.items():
-        asked = [share_acknowledge.AcknowledgementBatch(*each) for each in batches]
-        partitions.setdefault(place[0], []).append(share_acknowledge.AcknowledgePartition(place[1], asked))
+        batches_sent = [share_acknowledge.AcknowledgementBatch(*batch) for batch in batches]
+        partitions.setdefault(place[0], []).append(share_acknowledge.AcknowledgePartition(place[1], batches_sent))
     request = share_acknowledge.ShareAcknowledgeRequest(
         target.called(step["group"]),
         step["member"],
@@ -258,12 +262,14 @@ def acknowledge(target: Target, step: Step) -> StepRequest:
 
     def after(answer: Any) -> None:
         _session_is(sharer, epoch, answer.error_code)
-        found = {
-            (topic.topic_id, each.partition_index): each for topic in answer.responses for each in topic.partitions
+        by_place = {
+            (topic.topic_id, partition.partition_index): partition
+            for topic in answer.responses
+            for partition in topic.partitions
         }
-        _forget_acknowledged(sharer, acks, found)
+        _forget_acknowledged(sharer, acks, by_place)
         if epoch == -1:
-            target.shared = {each for each in target.shared if each[0] != step["group"]}
+            target.shared = {loaded for loaded in target.shared if loaded[0] != step["group"]}
 
     return StepRequest(ApiKey.SHARE_ACKNOWLEDGE, step["v"], request, step["c"], after, Settle.SHARES, step["group"])
 

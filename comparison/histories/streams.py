@@ -38,23 +38,26 @@ def _streamer(target: Target, step: Step) -> Streamer:
     return target.streamers.setdefault((step["group"], step["member"]), Streamer())
 
 
-def _topology(target: Target, given: Mapping[str, Any] | None) -> Topology | None:
+def _topology(target: Target, saved: Mapping[str, Any] | None) -> Topology | None:
     """Build a topology from its saved form: sources, sinks, repartition topics, changelogs, copartition groups."""
-    if given is None:
+    if saved is None:
         return None
     return Topology(
-        given["epoch"],
+        saved["epoch"],
         [
             Subtopology(
-                each["id"],
-                [target.called(topic) for topic in each.get("sources", ())],
-                each.get("regex", ()),
-                _infos(target, each.get("changelogs", ())),
-                [target.called(topic) for topic in each.get("sinks", ())],
-                _infos(target, each.get("repartitions", ())),
-                [CopartitionGroup(sources, (), repartitions) for sources, repartitions in each.get("copartitions", ())],
+                subtopology["id"],
+                [target.called(topic) for topic in subtopology.get("sources", ())],
+                subtopology.get("regex", ()),
+                _infos(target, subtopology.get("changelogs", ())),
+                [target.called(topic) for topic in subtopology.get("sinks", ())],
+                _infos(target, subtopology.get("repartitions", ())),
+                [
+                    CopartitionGroup(sources, (), repartitions)
+                    for sources, repartitions in subtopology.get("copartitions", ())
+                ],
             )
-            for each in given["subtopologies"]
+            for subtopology in saved["subtopologies"]
         ],
     )
 
@@ -69,11 +72,11 @@ def _infos(target: Target, topics: Sequence[Sequence[Any]]) -> list[TopicInfo]:
 def _pairs(values: Mapping[str, str] | Sequence[Sequence[str]] | None) -> list[KeyValue] | None:
     """Build key-value fields from a mapping, or from pairs, which may have duplicate keys."""
     pairs = values.items() if isinstance(values, Mapping) else values
-    return None if pairs is None else [KeyValue(*each) for each in pairs]
+    return None if pairs is None else [KeyValue(*pair) for pair in pairs]
 
 
-def _offsets(given: Sequence[Sequence[Any]] | None) -> list[TaskOffset] | None:
-    return None if given is None else [TaskOffset(*each) for each in given]
+def _offsets(offsets: Sequence[Sequence[Any]] | None) -> list[TaskOffset] | None:
+    return None if offsets is None else [TaskOffset(*offset) for offset in offsets]
 
 
 def _owned(streamer: Streamer, owned: Any) -> list[list[TaskIds] | None]:
@@ -81,7 +84,7 @@ def _owned(streamer: Streamer, owned: Any) -> list[list[TaskIds] | None]:
     if owned is None:
         return [None, None, None]
     if isinstance(owned, Mapping):
-        return [None if role not in owned else [TaskIds(*each) for each in owned[role]] for role in ROLES]
+        return [None if role not in owned else [TaskIds(*tasks) for tasks in owned[role]] for role in ROLES]
     lists: list[list[TaskIds] | None] = []
     for role in ROLES:
         tasks = [] if owned == "none" else [(name, list(each)) for name, each in streamer.tasks.get(role, ())]
@@ -124,12 +127,12 @@ def beat(target: Target, step: Step) -> StepRequest:
             if answer.active_tasks is not None:
                 lists = (answer.active_tasks, answer.standby_tasks, answer.warmup_tasks)
                 streamer.tasks = {
-                    role: [(each.subtopology_id, tuple(each.partitions)) for each in tasks]
+                    role: [(task.subtopology_id, tuple(task.partitions)) for task in tasks]
                     for role, tasks in zip(ROLES, lists, strict=True)
                 }
             named = target.internal_topics.setdefault(step["group"], set())
             named.update(_internal_topics(topology))
-            if any(each.status_code == MISSING_INTERNAL_TOPICS for each in answer.status or ()):
+            if any(status.status_code == MISSING_INTERNAL_TOPICS for status in answer.status or ()):
                 target.expected.update(named)
         elif answer.error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
             streamer.epoch, streamer.tasks = JOINING, {}
@@ -141,8 +144,8 @@ def beat(target: Target, step: Step) -> StepRequest:
 def _internal_topics(topology: Topology | None) -> set[str]:
     return {
         topic.name
-        for each in (() if topology is None else topology.subtopologies)
-        for topic in (*each.state_changelog_topics, *each.repartition_source_topics)
+        for subtopology in (() if topology is None else topology.subtopologies)
+        for topic in (*subtopology.state_changelog_topics, *subtopology.repartition_source_topics)
     }
 
 

@@ -23,7 +23,7 @@ AT_ONCE_MS = -1
 def create_token(target: Target, step: Step) -> StepRequest:
     """CreateDelegationToken `token` for `owner` ([type, name] or null), with `renewers` and a `lifetime`."""
     owner = step.get("owner") or (None, None)
-    renewers = [CreatableRenewers(*each) for each in step["renewers"]]
+    renewers = [CreatableRenewers(*renewer) for renewer in step["renewers"]]
     request = CreateDelegationTokenRequest(renewers, step["lifetime"], *owner)
 
     def after(answer: Any) -> None:
@@ -52,11 +52,11 @@ def expire_token(target: Target, step: Step) -> StepRequest:
 
 def describe_tokens(target: Target, step: Step) -> StepRequest:
     """DescribeDelegationToken of `owners`, [type, name] each, or of all, reduced to this history's tokens."""
-    owners = None if step["owners"] is None else [DescribeDelegationTokenOwner(*each) for each in step["owners"]]
+    owners = None if step["owners"] is None else [DescribeDelegationTokenOwner(*owner) for owner in step["owners"]]
 
     def view(answer: Any) -> Any:
-        own = {token_id for token_id, _ in target.tokens.values()}
-        return answer.changed(tokens=[each for each in answer.tokens if each.token_id in own])
+        token_ids = {token_id for token_id, _ in target.tokens.values()}
+        return answer.changed(tokens=[token for token in answer.tokens if token.token_id in token_ids])
 
     request = DescribeDelegationTokenRequest(owners)
     return StepRequest(ApiKey.DESCRIBE_DELEGATION_TOKEN, step["v"], request, step["c"], reads=True, view=view)

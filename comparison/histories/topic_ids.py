@@ -52,17 +52,17 @@ def hash_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> No
     if wanted is None:
         return
     for target, request in zip(targets[1:], requests[1:], strict=True):
-        before = found = _id(target, name)
+        before = topic_id = _id(target, name)
         for _ in range(TRIES):
-            if found is None or hash_order(found, partitions) == hash_order(wanted, partitions):
+            if topic_id is None or hash_order(topic_id, partitions) == hash_order(wanted, partitions):
                 break
             target.call(
                 ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name)])
             )
             target.call(ApiKey.CREATE_TOPICS, NEWEST, request.request)
-            found = _id(target, name)
-        if before is not None and found is not None:
-            _rename(target, before, found)
+            topic_id = _id(target, name)
+        if before is not None and topic_id is not None:
+            _rename(target, before, topic_id)
 
 
 def _id(target: Target, name: str) -> UUID | None:
@@ -75,6 +75,6 @@ def _rename(target: Target, before: UUID, after: UUID) -> None:
     for symbol, topic_id in target.topics.items():
         if topic_id == before:
             target.topics[symbol] = after
-    named = target.names.given.get("topic", {})
+    named = target.names.symbols.get("topic", {})
     if uuid_text(before) in named:
         named[uuid_text(after)] = named.pop(uuid_text(before))

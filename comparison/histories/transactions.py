@@ -32,12 +32,12 @@ FIRST_WITH_EPOCH_BACK = 5
 def init_producer(target: Target, step: Step) -> StepRequest:
     """InitProducerId; `again` sends the current id and epoch, as clients do to recover from an error (KIP-360)."""
     symbol, name = step["producer"], step.get("transactional_id")
-    known = target.producers.get(symbol)
+    current = target.producers.get(symbol)
     request = InitProducerIdRequest(
         None if name is None else target.called(name), step.get("timeout_ms", MOST_TIMEOUT_MS)
     )
-    if step.get("again") and known is not None:
-        request.producer_id, request.producer_epoch = known.id, known.epoch + step.get("epoch_shift", 0)
+    if step.get("again") and current is not None:
+        request.producer_id, request.producer_epoch = current.id, current.epoch + step.get("epoch_shift", 0)
 
     def after(answer: Any) -> None:
         if not answer.error_code:

@@ -39,7 +39,7 @@ def _initialize(group: str, topic_id: UUID, place: Place) -> tuple[ApiKey, Any]:
 
 def _write(group: str, topic_id: UUID, place: Place) -> tuple[ApiKey, Any]:
     epochs = place["state_epoch"], place["leader_epoch"]
-    batches = [written.StateBatch(*each) for each in place["batches"]]
+    batches = [written.StateBatch(*batch) for batch in place["batches"]]
     part = written.PartitionData(place["partition"], *epochs, place["start"], batches, place["complete"])
     topics = [written.WriteStateData(topic_id, [part])]
     return ApiKey.WRITE_SHARE_GROUP_STATE, written.WriteShareGroupStateRequest(group, topics)
@@ -83,7 +83,7 @@ def quorum(target: Target, step: Step) -> StepRequest:
 
     def view(answer: Any) -> Any:
         return answer.changed(
-            nodes=[each.changed(listeners=[]) for each in answer.nodes],
+            nodes=[node.changed(listeners=[]) for node in answer.nodes],
             topics=[topic.changed(partitions=[_still(part) for part in topic.partitions]) for topic in answer.topics],
         )
 
@@ -94,8 +94,8 @@ def quorum(target: Target, step: Step) -> StepRequest:
 
 def _still(part: Any) -> Any:
     voters = [
-        each.changed(log_end_offset=0, last_fetch_timestamp=0, last_caught_up_timestamp=0)
-        for each in part.current_voters
+        voter.changed(log_end_offset=0, last_fetch_timestamp=0, last_caught_up_timestamp=0)
+        for voter in part.current_voters
     ]
     return part.changed(high_watermark=0, leader_epoch=0, current_voters=voters, observers=[])
 

@@ -10,7 +10,7 @@ import pytest
 from comparison.command import as_junit, table
 from comparison.difference import Difference
 from comparison.exchange import Pair
-from comparison.histories.run import Found, Report
+from comparison.histories.run import DifferingPlay, Report
 from comparison.target import Target
 from tests.conftest import BrokerWith
 from understudy import compare
@@ -42,7 +42,7 @@ def test_a_difference_is_reported_with_the_requests_that_show_it() -> None:
     pair = Pair(Target("a:1"), Target("b:2"))
     pair.coverage.note("Produce", 9, {"responses": [{"error_code": "NONE"}]})
     differs = [Difference("Produce", "responses[0].error_code", "NONE", "NOT_LEADER_OR_FOLLOWER")]
-    steady, once = (Found(seed, [{"do": "produce", "v": 9}], differs, steady=seed == 7) for seed in (7, 8))
+    steady, once = (DifferingPlay(seed, [{"do": "produce", "v": 9}], differs, steady=seed == 7) for seed in (7, 8))
     report = Report(pair, histories=2, steps=80, found=[steady, once])
     answer = table(report)
     assert answer[1].split() == ["Produce", "1", "1", "NONE"]

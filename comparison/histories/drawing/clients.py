@@ -144,9 +144,9 @@ class Clients(Administration, Transactions):
 
     def _value(self, name: str) -> str:
         if name == "interval.ms":
-            found = self._chance.choice(self._intervals if not self._rarely(6) else WRONG)
-            self._short = self._short or found in SHORT
-            return found
+            interval = self._chance.choice(self._intervals if not self._rarely(6) else WRONG)
+            self._short = self._short or interval in SHORT
+            return interval
         if name == "match":
             return self._chance.choice(MATCHES if not self._rarely(6) else WRONG_MATCHES)
         return self._chance.choice(PREFIXES)

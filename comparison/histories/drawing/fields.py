@@ -30,15 +30,15 @@ PLAYED: Sequence[ApiKey] = (
 )  # fmt: skip
 """Excluded: requests that wait for other members, concern the whole cluster, or change all histories' resources."""
 
-TOPIC_LIKE = (*(f"@topic:{each}" for each in TOPICS), "@topic:t0", "@topic:t0", "@topic:t9")
-GROUP_LIKE = (*(f"@group:{each}" for each in GROUPS), "@group:c0", "@group:h0", "@group:u9")
+TOPIC_LIKE = (*(f"@topic:{topic}" for topic in TOPICS), "@topic:t0", "@topic:t0", "@topic:t9")
+GROUP_LIKE = (*(f"@group:{group}" for group in GROUPS), "@group:c0", "@group:h0", "@group:u9")
 KNOWN_TEXTS: Mapping[str, Sequence[Any]] = {
     "topic": TOPIC_LIKE,
     "topic_name": TOPIC_LIKE,
     "group_id": GROUP_LIKE,
     "group": GROUP_LIKE,
-    "transactional_id": [f"@txn:{each}" for each in IDS],
-    "member_id": ["", "", *(f"@member:{each}" for each in MEMBERS["g0"]), "stranger", "AAAAAAAAAAAAAAAAAAAAAA"],
+    "transactional_id": [f"@txn:{symbol}" for symbol in IDS],
+    "member_id": ["", "", *(f"@member:{member}" for member in MEMBERS["g0"]), "stranger", "AAAAAAAAAAAAAAAAAAAAAA"],
     "group_instance_id": (None, None, "i0", ""),
     "instance_id": (None, None, "i0", ""),
     "subscribed_topic_regex": (None, None, "", ".*", "("),
@@ -75,7 +75,7 @@ NUMBERS: Sequence[tuple[str, Sequence[Any]]] = (
     (r"acknowledge_types?|acquire_mode", (0, 1, 2, 3, 4, 5, -1)),
 )
 OTHERS = (0, 1, -1, 2)
-UUIDS = (*(f"@id:{each}" for each in TOPICS), "@id:t0", "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAATQ")
+UUIDS = (*(f"@id:{topic}" for topic in TOPICS), "@id:t0", "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAATQ")
 NAMED_TOPICS = frozenset({"CreatableTopic", "DeleteTopicState", "MetadataRequestTopic", "CreatePartitionsTopic"})
 NEVER_NULL = frozenset({"records", "topics", "topic_partitions", "cursor", "transactional_id_pattern"})
 """Fields in which null means everything in the cluster, not just this history's; to null records Kafka is silent."""
@@ -94,7 +94,7 @@ class Fields(Pieces):
     """Draws requests from their schemas."""
 
     def _fields(self) -> dict[str, Any]:
-        key = self._chance.choice([each for each in PLAYED if each in self._versions])
+        key = self._chance.choice([api_key for api_key in PLAYED if api_key in self._versions])
         step = self._step("fields", key, api=key.name)
         body = self._body(message_class(key, "Request"), key)
         name, since = BATCHED.get(key, ("", 0))
@@ -103,37 +103,37 @@ class Fields(Pieces):
         return {**step, "body": body}
 
     def _one_of(self, key: ApiKey, name: str) -> dict[str, Any]:
-        one, _, _ = parts_of(field_types(message_class(key, "Request"))[name])
-        return self._body(one, key)
+        item_type, _, _ = parts_of(field_types(message_class(key, "Request"))[name])
+        return self._body(item_type, key)
 
     def _body(self, kind: type[Message], key: ApiKey) -> dict[str, Any]:
         types = field_types(kind)
         return {name: self._field(kind, name, hint, key) for name, hint in types.items()}
 
     def _field(self, kind: type[Message], name: str, hint: Any, key: ApiKey) -> Any:
-        one, array, nullable = parts_of(hint)
+        item_type, array, nullable = parts_of(hint)
         if nullable and name not in NEVER_NULL and self._rarely(5):
             return None
         if name in {"cursor", "topology"}:
             return None
         if not array:
-            return self._one(kind, name, one, key)
+            return self._one(kind, name, item_type, key)
         least = 1 if name in NEVER_EMPTY else 0
         most = 1 if name in IN_A_MAPS_ORDER else 2
         count = min(max(least, self._chance.choice((0, 1, 1, 1, 1, 2))), most)
-        drawn = [self._one(kind, name, one, key) for _ in range(count)]
+        drawn = [self._one(kind, name, item_type, key) for _ in range(count)]
         return [drawn[0], *drawn] if drawn and most > 1 and name not in NEVER_DOUBLED and self._rarely(15) else drawn
 
-    def _one(self, kind: type[Message], name: str, one: Any, key: ApiKey) -> Any:
-        if isinstance(one, type) and issubclass(one, Message):
-            return self._body(one, key)
-        if one is bool:
+    def _one(self, kind: type[Message], name: str, item_type: Any, key: ApiKey) -> Any:
+        if isinstance(item_type, type) and issubclass(item_type, Message):
+            return self._body(item_type, key)
+        if item_type is bool:
             return name != "include_documentation" and self._rarely(2)
-        if one is UUID:
+        if item_type is UUID:
             return self._chance.choice(UUIDS)
-        if one is bytes:
+        if item_type is bytes:
             return self._bytes(name)
-        if one is str:
+        if item_type is str:
             return self._text(kind, name, key)
         if key is ApiKey.ALTER_CONFIGS and name == "resource_type":
             return self._chance.choice((2, 32, 16))  # Kafka does not respond if all resources are refused
@@ -148,10 +148,10 @@ class Fields(Pieces):
 
     def _text(self, kind: type[Message], name: str, key: ApiKey) -> Any:
         if self._rarely(15):
-            return self._chance.choice([each for each in TEXTS if each is not None])
+            return self._chance.choice([text for text in TEXTS if text is not None])
         if name in KNOWN_TEXTS:
-            found = self._chance.choice(KNOWN_TEXTS[name])
-            return "" if found is None else found
+            text = self._chance.choice(KNOWN_TEXTS[name])
+            return "" if text is None else text
         if kind.__name__ in NAMED_TOPICS or name in {"topics", "subscribed_topic_names"}:
             return self._chance.choice(TOPIC_LIKE)
         if name in {"groups", "groups_names", "group_ids"}:
@@ -164,7 +164,7 @@ class Fields(Pieces):
             return self._chance.choice([value for values in SETTINGS.values() for value in values])
         if name in {"key", "coordinator_keys"}:
             return self._chance.choice((*GROUP_LIKE, "@txn:x0"))
-        return self._chance.choice([each for each in TEXTS if each is not None])
+        return self._chance.choice([text for text in TEXTS if text is not None])
 
     def _number(self, name: str) -> Any:
         for pattern, values in NUMBERS:

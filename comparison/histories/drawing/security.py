@@ -31,8 +31,8 @@ class Security(Pieces):
 
     # --- SCRAM users -------------------------------------------------------------------------------------------------
 
-    def _mechanism(self, known: int | None) -> int:
-        return self._chance.choice((0, 3, -1, 127)) if self._rarely(12) else known or self._chance.choice((1, 2))
+    def _mechanism(self, stored: int | None) -> int:
+        return self._chance.choice((0, 3, -1, 127)) if self._rarely(12) else stored or self._chance.choice((1, 2))
 
     def _alter_users(self) -> dict[str, Any]:
         deleted = self._chance.choice((0, 0, 1, 1, 2))
@@ -80,11 +80,11 @@ class Security(Pieces):
 
     def _operations(self, entity: list[list[str | None]]) -> list[list[Any]]:
         of_address = any(kind == "ip" for kind, _ in entity)
-        known = OF_ADDRESSES if of_address != self._rarely(20) else RATES
+        keys = OF_ADDRESSES if of_address != self._rarely(20) else RATES
         shared = any(name is None for _, name in entity) or of_address
         operations = []
         for _ in range(self._chance.choice((0, 1, 1, 1, 2, 3)) if self._rarely(3) else 1):
-            key = "no.such.rate" if self._rarely(25) else self._chance.choice(known)
+            key = "no.such.rate" if self._rarely(25) else self._chance.choice(keys)
             values = HARMLESS if shared else (*HARMLESS, 1.0, 1024.0, 0.5, 100.0, 1e-3)
             value = self._chance.choice(values)
             if self._rarely(10):
@@ -155,11 +155,11 @@ class Security(Pieces):
             permission = self._chance.choice((0, 1, 4, -1))
         if self._rarely(12):
             name = self._chance.choice(("=", "=*", "=kafka-cluster", "=a/b"))
-        made = [kind, name, pattern, principal, host, operation, permission]
-        return self._as_filter(made) if wanted else made
+        acl = [kind, name, pattern, principal, host, operation, permission]
+        return self._as_filter(acl) if wanted else acl
 
-    def _as_filter(self, made: list[Any]) -> list[Any]:
-        kind, name, pattern, principal, host, operation, permission = made
+    def _as_filter(self, acl: list[Any]) -> list[Any]:
+        kind, name, pattern, principal, host, operation, permission = acl
         pattern = self._chance.choice((FILTER_ANY, MATCH, LITERAL, PREFIXED, pattern))
         return [
             FILTER_ANY if self._rarely(2) else kind,

@@ -81,7 +81,7 @@ class Shares(Pieces):
 
     def _share_places(self, most: int = 2) -> list[list[Any]]:
         places = [self._place() for _ in range(self._chance.randint(1, most))]
-        return [[each["topic"], each["partition"]] for each in places]
+        return [[place["topic"], place["partition"]] for place in places]
 
     def _acks(self, version: int) -> tuple[list[list[Any]], bool]:
         """Draw acknowledgements, ``[topic, partition, part, types]``, and whether some renew locks."""
@@ -148,7 +148,7 @@ class Shares(Pieces):
     def _share_offsets(self) -> dict[str, Any]:
         places = None if self._rarely(2) else self._share_places(3)
         if places is not None:  # for others, Kafka retries at its share coordinator for 15 s
-            places = [each for each in places if each[1] < self._known.topics.get(each[0], 1)]
+            places = [place for place in places if place[1] < self._known.topics.get(place[0], 1)]
         return self._step(
             "share_offsets", ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, group=self._share_group(), places=places
         )
