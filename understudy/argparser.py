@@ -39,8 +39,8 @@ class Parser(argparse.ArgumentParser):
         if chosen and (option := self._unknown_option_before(chosen[1])):
             message = f"no such option: {option}{hint(option, self._option_string_actions)}"
         elif chosen:
-            known = re.findall(r"[a-z-]+", chosen[2])
-            meant = hint(chosen[1], known) or f" (there are {', '.join(known)})"
+            names = re.findall(r"[a-z-]+", chosen[2])
+            meant = hint(chosen[1], names) or f" (there are {', '.join(names)})"
             message = f"no such verb: {chosen[1]}{meant}"
         refuse(self.prog, message)
 
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def _unknown_option_before(self, argument: str) -> str | None:
         before = self._arguments[: self._arguments.index(argument)] if argument in self._arguments else []
         options = (each.partition("=")[0] for each in before if each.startswith("-"))
-        return next((each for each in options if each not in self._option_string_actions), None)
+        return next((option for option in options if option not in self._option_string_actions), None)
 
 
 def refuse(program: str, sentence: str, code: int = 2) -> NoReturn:

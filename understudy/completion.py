@@ -19,50 +19,50 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) == 2 and argv[0] == "names" and argv[1] in KINDS:
         print("".join(f"{name}\n" for name in names(argv[1], Transport(address({})))), end="")
         return 0
-    made = Parser(
+    parser = Parser(
         prog="understudy completion", description="Print a completion script: source <(understudy completion bash)"
     )
-    made.add_argument("shell", choices=SHELLS)
-    shell = made.parse_args(argv).shell
+    parser.add_argument("shell", choices=SHELLS)
+    shell = parser.parse_args(argv).shell
     print({"bash": bash, "zsh": zsh, "fish": fish}[shell](), end="")
     return 0
 
 
 def places() -> Mapping[str, str]:
     """Return the beginnings of `ctl` command lines -> the kind of name that comes next."""
-    found = {}
+    kinds_by_line = {}
     for group, verbs in groups():
         for verb in verbs:
             if kind := kind_of_place(verb):
-                found[f"ctl {verb.name}"] = kind
+                kinds_by_line[f"ctl {verb.name}"] = kind
                 if verb.name in DESCRIBED:
-                    found[f"ctl {group} describe"] = kind
-    return found
+                    kinds_by_line[f"ctl {group} describe"] = kind
+    return kinds_by_line
 
 
 def tree() -> Mapping[str, Sequence[str]]:
     """Return the beginnings of command lines -> their possible next arguments."""
-    found: dict[str, Sequence[str]] = {
+    next_by_line: dict[str, Sequence[str]] = {
         "": [*COMMANDS, "--help", "--version"],
         "serve": [f"--{option.name}" for option in OPTIONS],
         "completion": SHELLS,
     }
-    found["ctl"] = [group for group, _ in groups()]
+    next_by_line["ctl"] = [group for group, _ in groups()]
     for group, verbs in groups():
         following = [verb.name.partition(" ")[2] for verb in verbs if " " in verb.name]
         following += ["describe"] * any(verb.name in DESCRIBED for verb in verbs)
         if following:
-            found[f"ctl {group}"] = following
+            next_by_line[f"ctl {group}"] = following
         for verb in verbs:
-            found[f"ctl {verb.name}"] = found.get(f"ctl {verb.name}", ()) or [
+            next_by_line[f"ctl {verb.name}"] = next_by_line.get(f"ctl {verb.name}", ()) or [
                 *(f"--{row.name.replace('_', '-')}" for row in verb.parameters if not row.required),
                 *(["--watch", "--every"] if can_watch(verb) else []),
                 *(["--follow"] if can_follow(verb) else []),
                 *("--control", "--token", "--json"),
             ]
             if verb.name in DESCRIBED:
-                found[f"ctl {group} describe"] = found[f"ctl {verb.name}"]
-    return found
+                next_by_line[f"ctl {group} describe"] = next_by_line[f"ctl {verb.name}"]
+    return next_by_line
 
 
 def bash() -> str:

@@ -60,7 +60,7 @@ def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, 
         last = f"at line {len(text.splitlines())}, the last one"
         message = f"--config {path} is not TOML: {str(error).replace('at end of document', last)}"
         raise ConfigFileError(message) from error
-    given: dict[str, list[str]] = {}
+    values_by_option: dict[str, list[str]] = {}
     for key, value in document.items():
         option = options.get(key.replace("_", "-"))
         if option is None or option.name in {"config", "lifeline"}:
@@ -73,8 +73,8 @@ def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, 
         if option.metavar is None and not isinstance(value, bool):
             raise ConfigFileError(f"--config {path}: {key} is true or false, without quotes")
         if option.metavar is not None or value is True:
-            given[option.name] = values
-    return given
+            values_by_option[option.name] = values
+    return values_by_option
 
 
 def spelled(name: str, value: object) -> list[str]:

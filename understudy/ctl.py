@@ -74,17 +74,17 @@ def placeholder(parameter: Parameter) -> str:
     return parameter.name.upper() + "".join(f"[:{name.upper()}" for name in more) + "]" * len(more)
 
 
-def split_arguments(verb: Verb, given: dict[str, Any]) -> None:
+def split_arguments(verb: Verb, arguments: dict[str, Any]) -> None:
     """Split an argument such as orders:3:cleanup.policy=compact; an option with the same name takes precedence."""
     for parameter in verb.parameters:
         names = parameter.field.about.followed_by
-        if not names or parameter.name not in given:
+        if not names or parameter.name not in arguments:
             continue
-        given[parameter.name], *more = given[parameter.name].split(":", len(names))
+        arguments[parameter.name], *more = arguments[parameter.name].split(":", len(names))
         others = {each.name: each for each in verb.parameters}
         for name, text in zip(names, more, strict=False):
             if text:
-                given.setdefault(name, reader(others[name])(text))
+                arguments.setdefault(name, reader(others[name])(text))
 
 
 def common() -> Parser:
@@ -119,10 +119,10 @@ def parser(given: Container[str] | None = None) -> Parser:
         second = inner.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
         for name, verb in zip(rest, verbs, strict=True):
             aliases = ["describe"] if verb.name in DESCRIBED else []
-            made_for_it = second.add_parser(
+            verb_parser = second.add_parser(
                 name, aliases=aliases, help=verb.help, description=verb.help, parents=[shared]
             )
-            shape(made_for_it, verb)
+            shape(verb_parser, verb)
     return made
 
 
@@ -175,18 +175,18 @@ def option(parameter: Parameter) -> str:
 
 def unknown(verb: Verb, argument: str) -> str:
     """Return the error message for an argument that the verb does not take."""
-    options = [option(each) for each in verb.parameters if not each.required and verb.name != RUNS]
+    options = [option(parameter) for parameter in verb.parameters if not parameter.required and verb.name != RUNS]
     if argument.startswith("-"):
         return f"no such option: {argument}{hint(argument, [*options, '--control', '--token', '--json'])}"
     takes = f"; its options are {', '.join(options)}" if options else ""
     return f"takes no further argument, such as {argument!r}{takes}"
 
 
-def address(given: Mapping[str, Any]) -> Address:
+def address(arguments: Mapping[str, Any]) -> Address:
     """Return the control plane's address: from the command line, else from environment variables of ctl or server."""
     port = os.environ.get("UNDERSTUDY_CONTROL_PORT") or "9099"
-    url = given.get("control") or os.environ.get("UNDERSTUDY_CONTROL_URL") or f"http://127.0.0.1:{port}"
-    token = given.get("token") or os.environ.get("UNDERSTUDY_CONTROL_TOKEN")
+    url = arguments.get("control") or os.environ.get("UNDERSTUDY_CONTROL_URL") or f"http://127.0.0.1:{port}"
+    token = arguments.get("token") or os.environ.get("UNDERSTUDY_CONTROL_TOKEN")
     return Address(url if "://" in url else f"http://{url}", token)
 
 
@@ -205,8 +205,8 @@ def main(argv: Sequence[str]) -> int:
     verb: Verb = given.pop("verb")
     if more:
         refuse(f"{PROGRAM} {verb.name}", unknown(verb, more[0].partition("=")[0]))
-    effects = [each for each in verb.fields if each.inside == "do" and not each.field.about.goes_with]
-    if effects and not any(each.name in given for each in effects):
+    effects = [field for field in verb.fields if field.inside == "do" and not field.field.about.goes_with]
+    if effects and not any(effect.name in given for effect in effects):
         ways = ", ".join(map(option, effects))
         refuse(f"{PROGRAM} {verb.name}", f"needs an effect, one of {ways}")
     try:

@@ -35,10 +35,10 @@ def reader(parameter: Parameter) -> Callable[[str], Any]:
 
 def duration_ms(text: str) -> int:
     """Parse milliseconds, or a number with its unit: 250ms, 90s, 15m, 2h, 7d."""
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d|)", text)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d|)", text)
+    if not match:
         raise ArgumentTypeError(f"needs milliseconds, 90s, 15m, 2h or 7d, not {text!r}")
-    return round(float(found[1]) * UNITS_MS[found[2]])
+    return round(float(match[1]) * UNITS_MS[match[2]])
 
 
 def whole(text: str) -> int:
@@ -71,7 +71,7 @@ def numbers(text: str) -> list[int]:
     """Parse whole numbers: 1,2 or [1, 2]."""
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     try:
-        return [int(each) for each in inner.split(",")] if inner else []
+        return [int(number) for number in inner.split(",")] if inner else []
     except ValueError:
         raise ArgumentTypeError(f"needs whole numbers such as 1,2, not {text!r}") from None
 
@@ -98,17 +98,17 @@ def pairs(text: str) -> dict[str, Any]:
             return dict(json.loads(text))
         except (ValueError, RecursionError) as error:
             raise ArgumentTypeError(f"needs KEY=VALUE,... or an object as JSON, not {text!r}: {error}") from None
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     key = ""
     for part in text.split(",") if text else ():
         name, mark, value = part.partition("=")
         if mark:
-            key, found[name.strip()] = name.strip(), value
+            key, values[name.strip()] = name.strip(), value
         elif key:
-            found[key] += f",{part}"
+            values[key] += f",{part}"
         else:
             raise ArgumentTypeError(f"needs KEY=VALUE,..., not {text!r}")
-    return found
+    return values
 
 
 def compound(parameter: Parameter, text: str) -> Any:

@@ -29,16 +29,16 @@ def find_java() -> Path:
         if version >= LEAST:
             return home
         seen.append(f"Java {version} in {home}" if version else f"no Java in {home}")
-    found = f" ({', '.join(seen)})" if seen else ""
+    versions = f" ({', '.join(seen)})" if seen else ""
     raise NoJavaError(
-        f"Spark needs Java {LEAST} or later{found}: install a JDK, such as openjdk-17-jre-headless, or "
+        f"Spark needs Java {LEAST} or later{versions}: install a JDK, such as openjdk-17-jre-headless, or "
         "`pip install 'understudy-kafka[spark,jre]'`"
     )
 
 
 def _on_path() -> Path | None:
-    found = shutil.which("java")
-    return None if found is None else Path(found).resolve().parent.parent
+    executable = shutil.which("java")
+    return None if executable is None else Path(executable).resolve().parent.parent
 
 
 def _packaged() -> Path | None:
@@ -55,5 +55,5 @@ def _version(home: Path) -> int:
         done = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False)
     except OSError:
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    return int(found[1]) if found else 0
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    return int(match[1]) if match else 0

@@ -52,7 +52,7 @@ class Conformance:
     @property
     def errors(self) -> tuple[BrokenInvariant, ...]:
         """Return the violations of severity ``error``: what a correct client never does."""
-        return tuple(each for each in self.broken if each.severity == "error")
+        return tuple(invariant for invariant in self.broken if invariant.severity == "error")
 
     def __str__(self) -> str:
         """Return a line for each violation, and one for the invariants that were kept."""

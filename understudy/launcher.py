@@ -66,8 +66,8 @@ def command_line(
         arguments += ["--feature", f"{name}={level}"]
     options = ("--listener", "--add-scram", "--key-schema", "--value-schema")
     for option, values in zip(options, repeated, strict=True):
-        for each in values:
-            arguments += valued(option, str(each))
+        for item in values:
+            arguments += valued(option, str(item))
     return arguments
 
 

@@ -249,12 +249,15 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
     """Return titles and texts for the report; sections that a dead cluster cannot provide are left out."""
     try:
         report = cluster.report(since=since_ms)
-        yield "last requests", "\n".join(each.text for each in report.requests) or "none"
+        yield "last requests", "\n".join(request.text for request in report.requests) or "none"
         unmet = unmet_faults(cluster)
         if unmet:
             yield "unmet faults", "\n".join(unmet.values())
         if report.refusals:
-            yield "why requests were refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
+            yield (
+                "why requests were refused",
+                "\n".join(f"{refusal.subject}: {refusal.why}" for refusal in report.refusals),
+            )
         for diagram in report.diagrams:
             title, _, lines = diagram.partition("\n")
             yield f"what happened, {title[0].lower()}{title[1:]}", lines

@@ -44,35 +44,35 @@ def watch(out: "Console", verb: Verb, ask: Callable[[], Any], every_ms: int) -> 
             time.sleep(every_ms / 1000)
 
 
-def follow(verb: Verb, ask: Ask, given: Mapping[str, Any], pause: Callable[[], None]) -> Iterator[Sequence[Row]]:
+def follow(verb: Verb, ask: Ask, arguments: Mapping[str, Any], pause: Callable[[], None]) -> Iterator[Sequence[Row]]:
     """Yield new rows, each once and in order, without end."""
-    rounds = _requests(ask, given) if verb.name == "journal list" else _events(ask, given)
+    rounds = _requests(ask, arguments) if verb.name == "journal list" else _events(ask, arguments)
     for rows in rounds:
         if rows:
             yield rows
         pause()
 
 
-def _requests(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
+def _requests(ask: Ask, arguments: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
     """Yield requests of the journal; a request in progress is shown when it has been answered."""
-    found = ask({**given, "limit": given.get("limit", FIRST_ROWS)})["entries"]
-    rest = {name: value for name, value in given.items() if name != "limit"}
-    since, shown = given.get("since", 1), set[int]()  # a time stays the starting point until a request is found
+    entries = ask({**arguments, "limit": arguments.get("limit", FIRST_ROWS)})["entries"]
+    rest = {name: value for name, value in arguments.items() if name != "limit"}
+    since, shown = arguments.get("since", 1), set[int]()  # a time stays the starting point until a request is found
     while True:
-        settled = [row for row in found if row["duration_ms"] is not None and row["id"] not in shown]
+        settled = [row for row in entries if row["duration_ms"] is not None and row["id"] not in shown]
         yield settled
         shown |= {row["id"] for row in settled}
-        last = max((row["id"] for row in found), default=since - 1)
-        since = min((row["id"] for row in found if row["duration_ms"] is None), default=last + 1)
-        shown = {each for each in shown if each >= since}
-        found = ask({**rest, "since": since})["entries"]
+        last = max((row["id"] for row in entries), default=since - 1)
+        since = min((row["id"] for row in entries if row["duration_ms"] is None), default=last + 1)
+        shown = {entry_id for entry_id in shown if entry_id >= since}
+        entries = ask({**rest, "since": since})["entries"]
 
 
-def _events(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
+def _events(ask: Ask, arguments: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
     """Yield events of a timeline. Old events are merged, so each counts with those merged into it."""
     seen = 0
     while True:
-        answer = ask(given)
+        answer = ask(arguments)
         timeline = answer["timeline"]
         happened = answer["forgotten"] + sum(event["count"] for event in timeline)
         new = happened - seen if happened >= seen else happened  # fewer than before: the cluster was reset

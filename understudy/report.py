@@ -23,42 +23,42 @@ def limit(text: str) -> int:
 
 def main(argv: Sequence[str]) -> int:
     """Parse the command line and run the pipeline's command."""
-    made = spark_command.parser(
+    parser = spark_command.parser(
         PROGRAM, "Report on the contents of a broker's data directory: by size, partition, key, age and consumer group."
     )
-    made.add_argument(
+    parser.add_argument(
         "dir", metavar="DIR", nargs="?", help="data directory of a broker, or the folder that contains several"
     )
-    made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal`: lag over time")
-    made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
-    spark_command.spark_above(made)
-    made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
-    made.add_argument("--plots", metavar="FOLDER", help="also write the charts to this folder as PNG files")
-    made.add_argument("--only", metavar="REPORT", action="append", default=[], help="only this report (repeatable)")
-    made.add_argument("--without", metavar="REPORT", action="append", default=[], help="skip this one (repeatable)")
-    made.add_argument(
+    parser.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal`: lag over time")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
+    spark_command.spark_above(parser)
+    parser.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    parser.add_argument("--plots", metavar="FOLDER", help="also write the charts to this folder as PNG files")
+    parser.add_argument("--only", metavar="REPORT", action="append", default=[], help="only this report (repeatable)")
+    parser.add_argument("--without", metavar="REPORT", action="append", default=[], help="skip this one (repeatable)")
+    parser.add_argument(
         "--topic", metavar="NAME", action="append", default=[],
         help="only this topic, or those of a pattern such as 'orders*' (repeatable; default: all but internal ones)",
     )  # fmt: skip
-    made.add_argument(
+    parser.add_argument(
         "--retention-ms", metavar="MS", type=limit, help="estimate the effect of this retention.ms (-1: no limit)"
     )
-    made.add_argument(
+    parser.add_argument(
         "--retention-bytes", metavar="BYTES", type=limit, help="estimate the effect of this retention.bytes"
     )
-    made.add_argument(
+    parser.add_argument(
         "--at", metavar="TIME", help="time of the report: milliseconds or 2026-11-22T10:00:00 (default: now)"
     )
-    made.add_argument(
+    parser.add_argument(
         "--top", metavar="N", type=whole_number, default=20, help="number of hot keys per topic (default 20)"
     )
-    made.add_argument(
+    parser.add_argument(
         "--values", metavar="N", type=whole_number, default=100_000,
         help="approximate number of values to sample (default 100000)",
     )  # fmt: skip
-    made.add_argument("--list", action="store_true", help="list the reports, and exit")
-    made.add_argument("--show", metavar="REPORT", help="print a report and its query, and exit")
-    arguments = made.parse_args(argv)
+    parser.add_argument("--list", action="store_true", help="list the reports, and exit")
+    parser.add_argument("--show", metavar="REPORT", help="print a report and its query, and exit")
+    arguments = parser.parse_args(argv)
     if arguments.dir is None and not (arguments.list or arguments.show):
-        made.error("needs DIR, a broker's data directory, or the folder of several: understudy report DIR")
+        parser.error("needs DIR, a broker's data directory, or the folder of several: understudy report DIR")
     return spark_command.run(PROGRAM, "report", vars(arguments))

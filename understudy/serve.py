@@ -171,8 +171,8 @@ def parser(command: Command = SERVE) -> Parser:
 
 def from_command_line(argv: Sequence[str], command: Command = SERVE) -> dict[str, list[str]]:
     """Return option name -> values as given; exits with 2 and one sentence on an unknown option."""
-    found = vars(parser(command).parse_args(argv))
-    return {name: value if isinstance(value, list) else [value] for name, value in found.items() if value is not None}
+    options = vars(parser(command).parse_args(argv))
+    return {name: value if isinstance(value, list) else [value] for name, value in options.items() if value is not None}
 
 
 def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
@@ -180,22 +180,22 @@ def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> di
 
     Exits with 2 and one sentence on a flag that is neither true nor false: --read-only must not be left out silently.
     """
-    given: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     for option in command.options:
         value = environ.get(option.variable, "").strip()
         if option.repeatable:
             lines = [line.strip() for line in value.splitlines()]
-            given[option.name] = [line for line in lines if line]
+            options[option.name] = [line for line in lines if line]
         elif option.metavar is None:
             if value and value.lower() not in {*_YES, *_NO}:
                 refuse(command.program, f"{option.variable} is true or false, not {value!r}")
-            given[option.name] = [str(value.lower() in _YES).lower()] if value else []
+            options[option.name] = [str(value.lower() in _YES).lower()] if value else []
         else:
-            given[option.name] = [value] if value else []
+            options[option.name] = [value] if value else []
     for variable in sorted(environ):
         if variable.startswith(SETTING_PREFIX):
-            given.setdefault("set", []).append(f"{setting_name(variable[len(SETTING_PREFIX) :])}={environ[variable]}")
-    return {name: values for name, values in given.items() if values}
+            options.setdefault("set", []).append(f"{setting_name(variable[len(SETTING_PREFIX) :])}={environ[variable]}")
+    return {name: values for name, values in options.items() if values}
 
 
 def setting_name(rest: str) -> str:
@@ -225,22 +225,24 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
             file = read(path, {option.name: option for option in command.options})
         except ConfigFileError as error:
             refuse(command.program, str(error))
-    given = {option.name: [option.default] for option in command.options if option.default is not None}
+    options = {option.name: [option.default] for option in command.options if option.default is not None}
     repeatable = {option.name for option in command.options if option.repeatable}
     for layer in (file, environment, command_line):
         for name, values in layer.items():
-            given[name] = given.get(name, []) + values if name in repeatable else values
-    off = {option.name for option in command.options if option.metavar is None and given.get(option.name) == ["false"]}
-    given = {name: values for name, values in given.items() if name not in off}
-    _check_texts(given, command.program)
-    given["given"] = sorted({*file, *environment, *command_line} - off)
-    given["typed"] = [each.partition("=")[0] for each in command_line.get("set", ())]
-    return given
+            options[name] = options.get(name, []) + values if name in repeatable else values
+    off = {
+        option.name for option in command.options if option.metavar is None and options.get(option.name) == ["false"]
+    }
+    options = {name: values for name, values in options.items() if name not in off}
+    _check_texts(options, command.program)
+    options["given"] = sorted({*file, *environment, *command_line} - off)
+    options["typed"] = [each.partition("=")[0] for each in command_line.get("set", ())]
+    return options
 
 
-def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
+def _check_texts(options: Mapping[str, Sequence[str]], program: str) -> None:
     """Reject values that are not text: a zero byte, or bytes that are not UTF-8, which only file names may contain."""
-    for name, values in given.items():
+    for name, values in options.items():
         for value in values:
             if "\0" in value or (name not in _FILES and any("\ud800" <= each <= "\udfff" for each in value)):
                 option = "config" if name == "properties" else name  # the lines of a server.properties
@@ -249,13 +251,13 @@ def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run the server in this process until it receives a signal to stop."""
-    given = gather(argv, os.environ)
-    return run(given, "registry.cli" if _WITH_SCHEMAS.intersection(given) else "broker.start.cli")
+    options = gather(argv, os.environ)
+    return run(options, "registry.cli" if _WITH_SCHEMAS.intersection(options) else "broker.start.cli")
 
 
-def run(given: Mapping[str, Sequence[str]], module: str) -> int:
+def run(options: Mapping[str, Sequence[str]], module: str) -> int:
     """Run the server of the module whose `main` takes these options."""
-    if "lifeline" in given:
+    if "lifeline" in options:
         from understudy import lifeline
 
         lifeline.hold()
@@ -271,5 +273,5 @@ def run(given: Mapping[str, Sequence[str]], module: str) -> int:
             PROGRAM,
             "this build has no schema registry and cannot decode messages; the wheel, installed in a Python, has both",
         )
-    code: int = server.main(given)
+    code: int = server.main(options)
     return code

@@ -55,12 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the process's exit code."""
     arguments = parser().parse_args(argv)
     lengths = [arguments.minutes, *([] if arguments.hours is None else [arguments.hours])]
-    if arguments.seeds < 1 or not all(0 < each < math.inf for each in lengths):
+    if arguments.seeds < 1 or not all(0 < length < math.inf for length in lengths):
         refuse("understudy simulate", "--seeds needs at least 1, --minutes and --hours more than 0")
     only = None
     if arguments.faults is not None:
-        numbers = [each for each in arguments.faults.split(",") if each]
-        if not all(re.fullmatch(r"\d{1,9}", each, re.ASCII) for each in numbers):
+        numbers = [number for number in arguments.faults.split(",") if number]
+        if not all(re.fullmatch(r"\d{1,9}", number, re.ASCII) for number in numbers):
             refuse("understudy simulate", f"--faults needs numbers, such as 0,3,7, not {arguments.faults}")
         only = frozenset(map(int, numbers))
     kinds: frozenset[str] | None = None

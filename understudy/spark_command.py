@@ -37,9 +37,9 @@ def enter(program: str) -> None:
     except NoJavaError as error:
         refuse(program, str(error))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    known = os.environ.get("PYTHONPATH", "")
-    if str(server_path.folder()) not in known.split(os.pathsep):  # for Spark's workers on this machine
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(server_path.folder()), known)))
+    paths = os.environ.get("PYTHONPATH", "")
+    if str(server_path.folder()) not in paths.split(os.pathsep):  # for Spark's workers on this machine
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(server_path.folder()), paths)))
 
 
 def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:

@@ -121,16 +121,18 @@ def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[Render
     }
     if plain:
         yield facts(plain)
-    for name, found in listed.items():
-        if not found and len(answer) > 1:
+    for name, items in listed.items():
+        if not items and len(answer) > 1:
             continue
         if plain or len(listed) > 1:
             yield Text(f"\n{heading(name)}", style="bold")
-        if not found:
+        if not items:
             yield Text(f"no {heading(name)}", style="dim")
-        own = name == verb.items and name != "timeline"
-        names = verb.columns if own else NESTED.get(name) or tuple(dict.fromkeys(key for row in found for key in row))
-        yield rows(names, found, width, every=own, spare=SPARE.get(name, EXPENDABLE))
+        is_main = name == verb.items and name != "timeline"
+        names = (
+            verb.columns if is_main else NESTED.get(name) or tuple(dict.fromkeys(key for row in items for key in row))
+        )
+        yield rows(names, items, width, every=is_main, spare=SPARE.get(name, EXPENDABLE))
 
 
 def _is_rows(value: Any) -> bool:
@@ -159,7 +161,7 @@ def facts(document: Mapping[str, Any]) -> Table:
 
 def rows(
     names: Sequence[str],
-    found: Sequence[Mapping[str, Any]],
+    items: Sequence[Mapping[str, Any]],
     width: int,
     *,
     every: bool,
@@ -170,9 +172,9 @@ def rows(
     Empty columns are shown only with ``every``, and only if that truncates no other. ``spare``: columns to leave out
     first.
     """
-    columns = [_column(name, found) for name in names]
+    columns = [_column(name, items) for name in names]
     shown = [column for column in columns if every or not column.is_empty]
-    if not found:
+    if not items:
         return Text("")
     if sum(column.width + GAP for column in shown) - GAP > width:
         shown = [column for column in shown if not column.is_empty] or shown
@@ -180,7 +182,7 @@ def rows(
     if _needs(shown, least) > width:
         shown = _fitting(shown, width, spare, least)
     if _needs(shown) > width or "why" in names:
-        return Group(*(_block(shown, at) for at in range(len(found))))
+        return Group(*(_block(shown, at) for at in range(len(items))))
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     broad = sum(max(column.width, len(column.title)) for column in shown) + GAP * (len(shown) - 1)
     high = broad > width
@@ -191,14 +193,16 @@ def rows(
             no_wrap=column.rigid,
             vertical="top",
         )
-    for at in range(len(found)):
+    for at in range(len(items)):
         table.add_row(*(column.cells[at] for column in shown))
     return table
 
 
 def _needs(columns: Sequence[Column], least: int = NARROWEST) -> int:
     """Return the characters of a table of these columns, if text is truncated to ``least``."""
-    return sum(each.width if each.rigid else min(each.width, least) for each in columns) + GAP * (len(columns) - 1)
+    return sum(column.width if column.rigid else min(column.width, least) for column in columns) + GAP * (
+        len(columns) - 1
+    )
 
 
 def _fitting(columns: Sequence[Column], width: int, spare: Sequence[str], least: int) -> list[Column]:
@@ -237,8 +241,8 @@ def plain_cell(value: Any, name: str) -> str:
     return text(value, name, one_line=True).plain
 
 
-def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
-    values = [row.get(name) for row in found]
+def _column(name: str, items: Sequence[Mapping[str, Any]]) -> Column:
+    values = [row.get(name) for row in items]
     cells = [text(value, name, one_line=name not in WRAPPED) for value in values]
     rigid = name in RIGID or name in times.NAMES or name.endswith("series")
     rigid = rigid or all(isinstance(value, int | float | None) for value in values)
@@ -257,10 +261,10 @@ def text(value: Any, name: str, *, one_line: bool = False) -> Text:
         shown = ", ".join(map(formatted, value))
     else:
         shown = cell(value, name, WIDEST_AT_THE_END) if one_line else formatted(value, name)
-    made = Text(shown or "-", style=style(name, value))
+    cell_text = Text(shown or "-", style=style(name, value))
     if one_line:
-        made.no_wrap, made.overflow = True, "ellipsis"
-    return made
+        cell_text.no_wrap, cell_text.overflow = True, "ellipsis"
+    return cell_text
 
 
 def bars(series: Sequence[int]) -> str:
@@ -282,8 +286,8 @@ def style(name: str, value: Any) -> str:
 
 def short_time(ms: int) -> str:
     """Return local time; with the date unless it is today's, since the cluster's clock may be advanced."""
-    whole = times.local_time(ms)
-    day, mark, clock = whole.partition("T")
+    local = times.local_time(ms)
+    day, mark, clock = local.partition("T")
     if not mark:
-        return whole
+        return local
     return clock[:12] if day == datetime.now().astimezone().date().isoformat() else f"{day} {clock[:8]}"

@@ -28,9 +28,9 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
     others = {name: value for name, value in answer.items() if name != verb.items or rows is None}
     nested = {name: value for name, value in others.items() if _is_rows(value)}
     yield from facts({name: value for name, value in others.items() if name not in nested})
-    for name, found in nested.items():
+    for name, items in nested.items():
         yield from ("", f"{name}:")
-        yield from table(tuple(dict.fromkeys(key for row in found for key in row)), found)
+        yield from table(tuple(dict.fromkeys(key for row in items for key in row)), items)
     if rows is not None:
         if nested:
             yield from ("", f"{verb.items}:")
@@ -79,7 +79,7 @@ def _schema(about: Mapping[str, Any]) -> str:
     parts = [about["type"], None if name is None else f"schema {name}", next(iter(about["subjects"]), None)]
     if about["magic"] is None:
         parts.append(about["source"])
-    text = ", ".join(str(each) for each in parts if each is not None)
+    text = ", ".join(str(part) for part in parts if part is not None)
     return text if about["problem"] is None else f"{text}: {about['problem']}" if text else str(about["problem"])
 
 
@@ -109,8 +109,8 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator
 
 def are_numbers(cells: Sequence[str]) -> bool:
     """Return whether a column is aligned to the right: numbers, some of which may be unknown."""
-    known = [text for text in cells if text != "-"]
-    return bool(known) and all(text.lstrip("-").isdigit() for text in known)
+    shown = [text for text in cells if text != "-"]
+    return bool(shown) and all(text.lstrip("-").isdigit() for text in shown)
 
 
 def heading(name: str) -> str:

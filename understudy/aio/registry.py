@@ -34,8 +34,8 @@ class AsyncRegistry(RegistryVerbs):
 
     async def faults(self) -> list[results.RegistryFaultState]:
         """Return all faults of the schema registry."""
-        found = await self._ask("registry faults")
-        return [build(results.RegistryFaultState, each) for each in found["faults"]]
+        result = await self._ask("registry faults")
+        return [build(results.RegistryFaultState, fault) for fault in result["faults"]]
 
     async def heal(self) -> None:
         """Remove all faults of the schema registry."""

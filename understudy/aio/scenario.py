@@ -13,8 +13,8 @@ class AsyncScenario(ScenarioVerbs):
 
     async def record(self) -> dict[str, Any]:
         """Return the steps as the document of a scenario file, for `json.dump`."""
-        found: dict[str, Any] = await self._ask("scenario record")
-        return found
+        document: dict[str, Any] = await self._ask("scenario record")
+        return document
 
     async def run(self, scenario: str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> int:
         """Run the steps of a file, of its document or of a list; return their number."""

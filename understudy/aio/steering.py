@@ -85,8 +85,8 @@ class AsyncFaults(FaultsVerbs):
 
     async def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
         """Return all faults, or only those that no request has matched."""
-        found = (await self._ask("faults list", unmet=unmet or None))["faults"]
-        return [build(results.FaultState, state) for state in found]
+        faults = (await self._ask("faults list", unmet=unmet or None))["faults"]
+        return [build(results.FaultState, state) for state in faults]
 
     async def unmet(self) -> Sequence[results.FaultState]:
         """Return faults that no request matched, including removed ones, but not optional ones."""
@@ -111,8 +111,8 @@ class AsyncJournal(JournalVerbs):
         """Return the matching requests, oldest first."""
         named(positional, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
-        found = (await self._ask("journal list", **query))["entries"]
-        return [build(results.JournalEntry, entry) for entry in found]
+        entries = (await self._ask("journal list", **query))["entries"]
+        return [build(results.JournalEntry, entry) for entry in entries]
 
     async def rotate(self) -> str | None:
         """Finish the current file of ``--journal DIR``, and return its name; None if there was nothing to write."""

@@ -18,17 +18,17 @@ async def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T],
     """
     import anyio
 
-    made: list[T] = []
+    results: list[T] = []
     left = threading.Event()
 
     def take_back() -> None:
         with suppress(IndexError):  # each of the two threads may be the later one, and one of them takes it
-            result = made.pop()
+            result = results.pop()
             if undo is not None:
                 undo(result)
 
     def do() -> None:
-        made.append(work(*arguments))
+        results.append(work(*arguments))
         if left.is_set():
             take_back()
 
@@ -37,10 +37,10 @@ async def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T],
             await anyio.to_thread.run_sync(do)
     except BaseException:
         left.set()
-        if made:
+        if results:
             threading.Thread(target=take_back).start()
         raise
-    return made.pop()
+    return results.pop()
 
 
 class Leavable(Protocol):

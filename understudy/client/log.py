@@ -57,8 +57,8 @@ class Topic(TopicVerbs):
         """
         rows = [record if isinstance(record, Mapping) else {"value": record} for record in records]
         sent = [{name: bytes_json(v) if isinstance(v, bytes) else v for name, v in row.items()} for row in rows]
-        found = self._ask("records write", records=sent)
-        return [build(results.Written, written) for written in found["written"]]
+        result = self._ask("records write", records=sent)
+        return [build(results.Written, written) for written in result["written"]]
 
 
 class Topics(TopicsVerbs):

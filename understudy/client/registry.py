@@ -35,8 +35,8 @@ class Registry(RegistryVerbs):
 
     def faults(self) -> list[results.RegistryFaultState]:
         """Return all faults of the schema registry."""
-        found = self._ask("registry faults")
-        return [build(results.RegistryFaultState, each) for each in found["faults"]]
+        result = self._ask("registry faults")
+        return [build(results.RegistryFaultState, fault) for fault in result["faults"]]
 
     def heal(self) -> None:
         """Remove all faults of the schema registry."""

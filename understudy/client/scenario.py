@@ -14,8 +14,8 @@ class Scenario(ScenarioVerbs):
 
     def record(self) -> dict[str, Any]:
         """Return the steps as the document of a scenario file, for `json.dump`."""
-        found: dict[str, Any] = self._ask("scenario record")
-        return found
+        document: dict[str, Any] = self._ask("scenario record")
+        return document
 
     def run(self, scenario: str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> int:
         """Run the steps of a file, of its document or of a list; return their number."""

@@ -86,8 +86,8 @@ class Faults(FaultsVerbs):
 
     def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
         """Return all faults, or only those that no request has matched."""
-        found = (self._ask("faults list", unmet=unmet or None))["faults"]
-        return [build(results.FaultState, state) for state in found]
+        faults = (self._ask("faults list", unmet=unmet or None))["faults"]
+        return [build(results.FaultState, state) for state in faults]
 
     def unmet(self) -> Sequence[results.FaultState]:
         """Return faults that no request matched, including removed ones, but not optional ones."""
@@ -112,8 +112,8 @@ class Journal(JournalVerbs):
         """Return the matching requests, oldest first."""
         named(positional, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
-        found = (self._ask("journal list", **query))["entries"]
-        return [build(results.JournalEntry, entry) for entry in found]
+        entries = (self._ask("journal list", **query))["entries"]
+        return [build(results.JournalEntry, entry) for entry in entries]
 
     def rotate(self) -> str | None:
         """Finish the current file of ``--journal DIR``, and return its name; None if there was nothing to write."""

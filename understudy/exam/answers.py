@@ -10,41 +10,41 @@ def problem_of(command: str, result: Mapping[str, Any]) -> str | None:
 
 
 def _hello(result: Mapping[str, Any]) -> Iterator[str]:
-    found = result.get("capabilities", [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        yield f"capabilities has to be a list of strings, not {found!r:.200}"
+    capabilities = result.get("capabilities", [])
+    if not isinstance(capabilities, list) or not all(isinstance(capability, str) for capability in capabilities):
+        yield f"capabilities has to be a list of strings, not {capabilities!r:.200}"
 
 
 def _flush(result: Mapping[str, Any]) -> Iterator[str]:
     if not _is_number(result.get("pending", 0)):
         yield f"pending has to be an integer, not {result['pending']!r:.200}"
-    for each in _rows(result, "outcomes"):
-        if isinstance(each, str):
-            yield each
-        elif not _is_number(each.get("id")):
-            yield f"an outcome needs the id of a record, an integer, not {each!r:.200}"
-        elif "error" not in each and not ("offset" in each and _is_number(each["offset"] or 0)):
-            yield f"an outcome needs an offset, an integer, or an error, not {each!r:.200}"
+    for outcome in _rows(result, "outcomes"):
+        if isinstance(outcome, str):
+            yield outcome
+        elif not _is_number(outcome.get("id")):
+            yield f"an outcome needs the id of a record, an integer, not {outcome!r:.200}"
+        elif "error" not in outcome and not ("offset" in outcome and _is_number(outcome["offset"] or 0)):
+            yield f"an outcome needs an offset, an integer, or an error, not {outcome!r:.200}"
 
 
 def _poll(result: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(result.get("errors", []), list):
         yield f"errors has to be a list, not {result['errors']!r:.200}"
-    for each in _rows(result, "records"):
-        if isinstance(each, str):
-            yield each
-        elif not _is_place(each) or not _is_number(each.get("offset")) or "value" not in each:
-            yield f"a record needs topic, partition, offset and value, not {each!r:.200}"
+    for record in _rows(result, "records"):
+        if isinstance(record, str):
+            yield record
+        elif not _is_place(record) or not _is_number(record.get("offset")) or "value" not in record:
+            yield f"a record needs topic, partition, offset and value, not {record!r:.200}"
 
 
 def _assignment(result: Mapping[str, Any]) -> Iterator[str]:
     if "partitions" not in result:
         yield "the result needs partitions"
-    for each in _rows(result, "partitions"):
-        if isinstance(each, str):
-            yield each
-        elif not _is_place(each):
-            yield f"a partition needs topic and partition, not {each!r:.200}"
+    for partition in _rows(result, "partitions"):
+        if isinstance(partition, str):
+            yield partition
+        elif not _is_place(partition):
+            yield f"a partition needs topic and partition, not {partition!r:.200}"
 
 
 def _rows(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any] | str]:
@@ -53,8 +53,8 @@ def _rows(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any] | 
     if not isinstance(rows, list):
         yield f"{name} has to be a list, not {rows!r:.200}"
         return
-    for each in rows:
-        yield each if isinstance(each, dict) else f"{name} has to be a list of objects, not of {each!r:.200}"
+    for row in rows:
+        yield row if isinstance(row, dict) else f"{name} has to be a list of objects, not of {row!r:.200}"
 
 
 def _is_place(row: Mapping[str, Any]) -> bool:

@@ -44,7 +44,7 @@ def parser() -> Parser:
         "--only", metavar="PATTERN", action="append", default=[],
         help="only scenarios whose id matches, such as 'transactions/*' (repeatable)",
     )  # fmt: skip
-    made.add_argument("--level", choices=[each.value for each in Level], help="only scenarios of this level")
+    made.add_argument("--level", choices=[level.value for level in Level], help="only scenarios of this level")
     made.add_argument("--shard", metavar="I/N", help="only every N-th scenario, beginning with the I-th")
     made.add_argument(
         "--plays",
@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     chosen = selected(arguments.only, arguments.level, arguments.shard)
     if arguments.list:
-        width = max(len(each.id) for each in chosen)
-        print(*(f"{each.id:{width}}  {each.level.value:6}  {each.title}" for each in chosen), sep="\n")
+        width = max(len(case.id) for case in chosen)
+        print(*(f"{case.id:{width}}  {case.level.value:6}  {case.title}" for case in chosen), sep="\n")
         return 0
     if not arguments.driver:
         refuse(PROGRAM, "needs the driver's command after --, such as: understudy exam -- ./driver")
@@ -186,16 +186,14 @@ def read_earlier(path: str | None) -> Mapping[str, Any] | None:
     if path is None:
         return None
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         refuse(PROGRAM, f"--against {path} cannot be read: {error.strerror}")
     except ValueError:
         refuse(PROGRAM, f"--against {path} is not JSON; write it with --format json")
-    if not isinstance(found, dict) or found.get("kind") != "exam":
+    if not isinstance(document, dict) or document.get("kind") != "exam":
         refuse(PROGRAM, f"--against {path} is not the result of an exam; write it with --format json")
-    rows = found.get("results")
-    if not isinstance(rows, list) or not all(
-        isinstance(each, dict) and {"id", "verdict"} <= each.keys() for each in rows
-    ):
+    rows = document.get("results")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and {"id", "verdict"} <= row.keys() for row in rows):
         refuse(PROGRAM, f"--against {path} has no results, each with its id and verdict; write it with --format json")
-    return found
+    return document

@@ -58,12 +58,12 @@ class CallError(Exception):
         self.error = error
 
 
-def library_error(found: Any) -> LibraryError:
+def library_error(error: Any) -> LibraryError:
     """Parse the error object of an answer. Raises DriverProblem if it is invalid."""
-    if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
-        raise DriverProblem(f"an error needs class, code and message, not {found!r}")
-    code = found.get("code")
-    return LibraryError(found["class"], None if code is None else str(code), str(found.get("message", "")))
+    if not isinstance(error, Mapping) or not isinstance(error.get("class"), str):
+        raise DriverProblem(f"an error needs class, code and message, not {error!r}")
+    code = error.get("code")
+    return LibraryError(error["class"], None if code is None else str(code), str(error.get("message", "")))
 
 
 class AnyDriver(Protocol):
@@ -121,13 +121,13 @@ class Driver:
     def hello(self) -> None:
         """Return the library's name, version and capabilities. Raises DriverProblem."""
         try:
-            found = self.call("hello", protocol=VERSION)
+            hello = self.call("hello", protocol=VERSION)
         except (CallError, NotSupported) as error:
             raise DriverProblem(f"hello has to be answered with a result: {error}") from error
-        if found.get("protocol") != VERSION:
-            raise DriverProblem(f"the driver speaks version {found.get('protocol')!r} of the contract, not {VERSION}")
-        self.library, self.version = str(found.get("library", "unknown")), str(found.get("version", ""))
-        self.capabilities = frozenset(map(str, found.get("capabilities", ())))
+        if hello.get("protocol") != VERSION:
+            raise DriverProblem(f"the driver speaks version {hello.get('protocol')!r} of the contract, not {VERSION}")
+        self.library, self.version = str(hello.get("library", "unknown")), str(hello.get("version", ""))
+        self.capabilities = frozenset(map(str, hello.get("capabilities", ())))
         unknown = sorted(self.capabilities - CAPABILITIES.keys())
         if unknown:
             raise DriverProblem(f"no such capability: {', '.join(unknown)}; there are {', '.join(CAPABILITIES)}")

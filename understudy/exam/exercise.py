@@ -91,16 +91,16 @@ class Producer:
         first = len(self.sent)
         self.sent += [Outcome(value, topic, partition) for value in values]
         records = [
-            {"id": first + i, "partition": partition, "key": None, "value": each.value}
-            for i, each in enumerate(self.sent[first:])
+            {"id": first + i, "partition": partition, "key": None, "value": outcome.value}
+            for i, outcome in enumerate(self.sent[first:])
         ]
         self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
 
     def flush(self, timeout_ms: int | None = None) -> int:
         """Wait for outcomes, by default until expired records must be reported too; return how many have none."""
         wait_ms = timeout_ms or self.exercise.timeout_ms + EXPIRY_MS
-        found = self.exercise.driver.call("flush", producer=self.name, timeout_ms=wait_ms)
-        for each in found.get("outcomes", ()):
+        result = self.exercise.driver.call("flush", producer=self.name, timeout_ms=wait_ms)
+        for each in result.get("outcomes", ()):
             if not 0 <= each["id"] < len(self.sent):
                 raise DriverProblem(f"the answer to flush is wrong: record {each['id']} was never sent")
             outcome = self.sent[each["id"]]
@@ -108,7 +108,7 @@ class Producer:
                 outcome.error = library_error(each["error"])
             else:
                 outcome.offset = each["offset"]
-        return int(found.get("pending", 0))
+        return int(result.get("pending", 0))
 
     def call(self, command: str, **fields: Any) -> None:
         """Run `init_transactions`, `begin`, `send_offsets`, `commit` or `abort`. Raises CallError.
@@ -142,7 +142,7 @@ class Producer:
 
     def values(self) -> list[str]:
         """Return the values that were sent."""
-        return [each.value for each in self.sent]
+        return [outcome.value for outcome in self.sent]
 
     def batches(self) -> list[witnesses.Batch]:
         """Return its batches on the wire."""
@@ -167,13 +167,15 @@ class Consumer:
 
     def assign_many(self, topic: str, offsets: Mapping[int, int]) -> None:
         """Read several partitions of a topic, each from its offset."""
-        partitions = [{"topic": topic, "partition": each, "offset": offset} for each, offset in offsets.items()]
+        partitions = [
+            {"topic": topic, "partition": partition, "offset": offset} for partition, offset in offsets.items()
+        ]
         self.exercise.driver.call("assign", consumer=self.name, partitions=partitions)
 
     def partitions(self) -> set[int]:
         """Return the partitions that the library reports as assigned, for a consumer of one topic."""
-        found = self.exercise.driver.call("assignment", consumer=self.name)["partitions"]
-        return {int(each["partition"]) for each in found}
+        partitions = self.exercise.driver.call("assignment", consumer=self.name)["partitions"]
+        return {int(partition["partition"]) for partition in partitions}
 
     def subscribe(self, *topics: str) -> None:
         """Join the group."""
@@ -181,10 +183,10 @@ class Consumer:
 
     def poll(self, timeout_ms: int = 500) -> int:
         """Poll once; return the number of records."""
-        found = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms)
-        self.read += found.get("records", ())
-        self.errors += map(library_error, found.get("errors", ()))
-        return len(found.get("records", ()))
+        result = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms)
+        self.read += result.get("records", ())
+        self.errors += map(library_error, result.get("errors", ()))
+        return len(result.get("records", ()))
 
     def poll_for(self, count: int) -> None:
         """Poll until that many records have been read in total, or the time is up."""
@@ -211,7 +213,7 @@ class Consumer:
 
     def values(self) -> list[str]:
         """Return the values that were read."""
-        return [str(each["value"]) for each in self.read]
+        return [str(record["value"]) for record in self.read]
 
     def close(self) -> None:
         """Close it in the library."""
@@ -268,10 +270,15 @@ class Exercise:
     def _servers(self, listener: str | None) -> str:
         if listener is None:
             return self.cluster.bootstrap_servers
-        found = [each for broker in self.cluster.info().brokers for each in broker.listeners if each.name == listener]
-        if not found:
+        endpoints = [
+            endpoint
+            for broker in self.cluster.info().brokers
+            for endpoint in broker.listeners
+            if endpoint.name == listener
+        ]
+        if not endpoints:
             raise NotExercised(f"the cluster has no listener {listener}")
-        return ",".join(f"{each.host}:{each.port}" for each in found)
+        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
 
     def fault(self, **options: Unpack[FaultOptions]) -> Fault:
         """Add a fault; unless a request matches it, the scenario counts as not exercised."""
@@ -286,8 +293,8 @@ class Exercise:
     def log(self, topic: str = "t", partition: int = 0, *, committed: bool = False) -> list[Record]:
         """Return the data records of a partition; `committed`: only those that a `read_committed` consumer receives."""
         isolation: Isolation = "read_committed" if committed else "read_uncommitted"
-        found = self.cluster.topics[topic].partitions[partition].records(limit=10_000, isolation=isolation)
-        return [record for record in found if not record.control]
+        records = self.cluster.topics[topic].partitions[partition].records(limit=10_000, isolation=isolation)
+        return [record for record in records if not record.control]
 
     def log_values(self, topic: str = "t", partition: int = 0) -> list[str]:
         """Return the values in a partition."""
@@ -366,12 +373,12 @@ class Exercise:
         """Require that the log has each of the producer's records once, in the order in which they were sent."""
         wanted = [each.value for each in producer.sent if (each.topic, each.partition) == (topic, partition)]
         mine = set(wanted)
-        found = [value for value in self.log_values(topic, partition) if value in mine]
-        twice = sorted({value for value in found if found.count(value) > 1})
+        values = [value for value in self.log_values(topic, partition) if value in mine]
+        twice = sorted({value for value in values if values.count(value) > 1})
         self.require(not twice, f"in the log more than once: {', '.join(twice[:5])}")
-        missing = [value for value in wanted if value not in set(found)]
+        missing = [value for value in wanted if value not in set(values)]
         self.require(not missing, f"not in the log: {', '.join(missing[:5])}")
-        self.require(found == wanted, f"the log has another order: {' '.join(found[:12])}")
+        self.require(values == wanted, f"the log has another order: {' '.join(values[:12])}")
 
     def require_sequences(self, producer: Producer) -> None:
         """Require that each batch on the wire continues the sequence or repeats one of the last five (KIP-98)."""

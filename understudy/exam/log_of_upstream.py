@@ -34,18 +34,18 @@ class UpstreamPartition:
         """Return its records, at most `limit`. Raises NotExercised if the end is not reached within half a minute."""
         about = {"group.id": "witness", "isolation.level": isolation, "auto.offset.reset": "earliest"}
         reader = Consumer({**self.settings, **about, "enable.partition.eof": True, "enable.auto.commit": False})
-        found: list[Written] = []
+        records: list[Written] = []
         until = time.monotonic() + PATIENCE_S
         try:
             reader.assign([TopicPartition(*self.place, 0)])
-            while len(found) < limit:
+            while len(records) < limit:
                 message = reader.poll(1)
                 if message is not None and message.error() is not None:
                     break
                 if message is not None:
-                    found.append(Written(int(message.offset() or 0), message.value() or b""))
+                    records.append(Written(int(message.offset() or 0), message.value() or b""))
                 elif time.monotonic() > until:
                     raise NotExercised(f"{self.place[0]}-{self.place[1]} cannot be read to its end")
         finally:
             reader.close()
-        return found
+        return records

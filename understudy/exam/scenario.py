@@ -68,9 +68,9 @@ def scenario(
 
     def register(play: Play) -> Play:
         assert name not in SCENARIOS, f"two scenarios are called {name}"
-        asked = frozenset(needs.split()), frozenset(steers.split())
-        assert asked[1] <= STEERING, f"{name} steers what no cluster has"
-        SCENARIOS[name] = Scenario(name, title, level, rule, *asked, correct, loss, play, slow)
+        conditions = frozenset(needs.split()), frozenset(steers.split())
+        assert conditions[1] <= STEERING, f"{name} steers what no cluster has"
+        SCENARIOS[name] = Scenario(name, title, level, rule, *conditions, correct, loss, play, slow)
         return play
 
     return register

@@ -43,20 +43,20 @@ def users() -> list[str]:
 
 def settings() -> dict[str, object]:
     """Return the brokers' settings for these listeners."""
-    found: dict[str, object] = {
+    broker_settings: dict[str, object] = {
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
         f"listener.name.{SESSIONS.lower()}.plain.connections.max.reauth.ms": SESSION_MS,
     }
     for name in (PASSWORDS, SESSIONS):
         prefix = f"listener.name.{name.lower()}"
         plain = f'{MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
-        found[f"{prefix}.plain.sasl.jaas.config"] = plain
+        broker_settings[f"{prefix}.plain.sasl.jaas.config"] = plain
         bearer = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;"
-        found[f"{prefix}.oauthbearer.sasl.jaas.config"] = bearer
+        broker_settings[f"{prefix}.oauthbearer.sasl.jaas.config"] = bearer
     for name, file in KEYSTORES.items():
-        found[f"listener.name.{name.lower()}.ssl.keystore.type"] = "PEM"
-        found[f"listener.name.{name.lower()}.ssl.keystore.location"] = str(CERTIFICATES / file)
-    return found
+        broker_settings[f"listener.name.{name.lower()}.ssl.keystore.type"] = "PEM"
+        broker_settings[f"listener.name.{name.lower()}.ssl.keystore.location"] = str(CERTIFICATES / file)
+    return broker_settings
 
 
 def password(mechanism: str, *, given: str = PASSWORD, listener: str = PASSWORDS) -> Mapping[str, Any]:

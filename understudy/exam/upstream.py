@@ -61,8 +61,8 @@ class UpstreamTopic:
     def write(self, *records: Mapping[str, Any]) -> None:
         """Append records. Raises NotExercised if the cluster does not accept them."""
         writer = Producer({**self.cluster.past, "linger.ms": 0})
-        for each in records:
-            writer.produce(self.name, each["value"], partition=each["partition"])
+        for record in records:
+            writer.produce(self.name, record["value"], partition=record["partition"])
         if writer.flush(PATIENCE_S):
             raise NotExercised(f"the cluster took no records for topic {self.name} in {PATIENCE_S:.0f} s")
 
@@ -83,8 +83,8 @@ class UpstreamTopics:
 
     def list(self) -> Sequence[Any]:
         """Return names and partitions."""
-        found = self.cluster.admin.list_topics(timeout=PATIENCE_S).topics.values()
-        return [SimpleNamespace(name=each.topic, partitions=list(each.partitions)) for each in found]
+        topics = self.cluster.admin.list_topics(timeout=PATIENCE_S).topics.values()
+        return [SimpleNamespace(name=topic.topic, partitions=list(topic.partitions)) for topic in topics]
 
 
 class UpstreamGroup:
@@ -96,10 +96,10 @@ class UpstreamGroup:
     def show(self) -> Any:
         """Return the group like the control plane."""
         about = self.admin.describe_consumer_groups([self.name])[self.name].result(PATIENCE_S)
-        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.name)])
+        futures = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.name)])
         offsets = [
-            SimpleNamespace(topic=each.topic, partition=each.partition, offset=each.offset)
-            for each in asked[self.name].result(PATIENCE_S).topic_partitions
+            SimpleNamespace(topic=commit.topic, partition=commit.partition, offset=commit.offset)
+            for commit in futures[self.name].result(PATIENCE_S).topic_partitions
         ]
         return SimpleNamespace(members=about.members, offsets=offsets)
 
@@ -148,14 +148,14 @@ class UpstreamCluster:
     def require_unused(self) -> None:
         """Raise UnderstudyError if the cluster has a topic or a group that the exam would delete."""
         taken = sorted({*TOPICS, MADE} & set(self.admin.list_topics(timeout=REACHED_S).topics))
-        found = [f"a topic {name}" for name in taken]
+        leftovers = [f"a topic {name}" for name in taken]
         with warnings.catch_warnings():  # deprecated, but list_consumer_groups leaves out share groups
             warnings.simplefilter("ignore", DeprecationWarning)
             names = {each.id for each in self.admin.list_groups(timeout=PATIENCE_S)}
-        found += [f"a group {name}" for name in sorted(GROUPS & names)]
-        if found:
+        leftovers += [f"a group {name}" for name in sorted(GROUPS & names)]
+        if leftovers:
             raise UnderstudyError(
-                f"the cluster has {', '.join(found)}: the exam deletes what has these names between its scenarios, "
+                f"the cluster has {', '.join(leftovers)}: the exam deletes what has these names between its scenarios, "
                 "so it needs a cluster for tests on which they are free"
             )
 
@@ -195,16 +195,16 @@ class UpstreamCluster:
 
     def end_transactions(self) -> None:
         """Abort transactions that a scenario left open, by producers with the same transactional ids."""
-        asked = self.proxy.journal.find(api="InitProducerId", limit=10_000)
-        names = {str(each.request["transactional_id"]) for each in asked if each.request["transactional_id"]}
+        entries = self.proxy.journal.find(api="InitProducerId", limit=10_000)
+        names = {str(entry.request["transactional_id"]) for entry in entries if entry.request["transactional_id"]}
         for name in sorted(names):
             with suppress(KafkaException):
                 Producer({**self.past, "transactional.id": name}).init_transactions(PATIENCE_S)
 
 
 def _all_brokers(settings: Mapping[str, Any]) -> str:
-    found = AdminClient(dict(settings)).list_topics(timeout=REACHED_S).brokers.values()
-    return ",".join(sorted(f"{each.host}:{each.port}" for each in found))
+    brokers = AdminClient(dict(settings)).list_topics(timeout=REACHED_S).brokers.values()
+    return ",".join(sorted(f"{broker.host}:{broker.port}" for broker in brokers))
 
 
 def _require_time(until: float, text: str) -> None:
@@ -238,7 +238,7 @@ def opened(
     processes = [ServerProcess(options, "proxy")]
     try:
         processes.append(ServerProcess(options, "proxy"))
-        proxy, witness = (connect(str(each.ready.control_url)) for each in processes)
+        proxy, witness = (connect(str(process.ready.control_url)) for process in processes)
         cluster = made(proxy, witness)
         try:
             cluster.require_unused()
@@ -251,5 +251,5 @@ def opened(
             with suppress(UnderstudyError, KafkaException):
                 cluster.delete()
     finally:
-        for each in processes:
-            each.stop()
+        for process in processes:
+            process.stop()

@@ -119,7 +119,7 @@ def of_violation(level: Level) -> Verdict:
 
 def changes(before: Mapping[str, Any], now: Iterable[Result]) -> list[str]:
     """Return verdicts that differ from an earlier run's JSON, one line each."""
-    earlier = {each["id"]: each["verdict"] for each in before.get("results", ())}
+    earlier = {earlier_result["id"]: earlier_result["verdict"] for earlier_result in before.get("results", ())}
     return [
         f"{result.scenario.id}: {earlier[result.scenario.id]}, now {result.verdict.value}"
         for result in now

@@ -78,37 +78,37 @@ def broken_sequences(sent: Sequence[Batch]) -> list[str]:
 
     A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98).
     """
-    found: list[str] = []
+    problems: list[str] = []
     seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if batch.base_sequence < 0:
-            found.append(f"{batch}: a producer id without a sequence")
+            problems.append(f"{batch}: a producer id without a sequence")
             continue
-        known = seen[batch.place]
+        earlier = seen[batch.place]
         each = (batch.base_sequence, batch.count)
-        expected = (known[-1][0] + known[-1][1]) % SEQUENCES if known else 0
-        if each in known[-KEPT_BATCHES:]:
+        expected = (earlier[-1][0] + earlier[-1][1]) % SEQUENCES if earlier else 0
+        if each in earlier[-KEPT_BATCHES:]:
             continue
         if batch.base_sequence != expected:
-            found.append(f"{batch}: {expected} comes next, and no earlier batch is repeated")
-        known.append(each)
-    return found
+            problems.append(f"{batch}: {expected} comes next, and no earlier batch is repeated")
+        earlier.append(each)
+    return problems
 
 
 def wrong_epochs(sent: Sequence[Batch]) -> list[str]:
     """Return batches with an epoch below an earlier one of the same producer id, or outside of 0 to 32,767."""
-    found, highest = [], dict[int, int]()
+    problems, highest = [], dict[int, int]()
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if not 0 <= batch.epoch < 2**15:
-            found.append(f"{batch}: invalid epoch")
+            problems.append(f"{batch}: invalid epoch")
         elif batch.epoch < highest.get(batch.producer_id, 0):
-            found.append(f"{batch}: epoch {highest[batch.producer_id]} was in use before")
+            problems.append(f"{batch}: epoch {highest[batch.producer_id]} was in use before")
         highest[batch.producer_id] = max(batch.epoch, highest.get(batch.producer_id, 0))
-    return found
+    return problems
 
 
 def line(entry: JournalEntry) -> str:

@@ -95,29 +95,33 @@ def asks_for_all(line: Line) -> bool:
 
 def errors_of(line: Line) -> list[tuple[dict[str, Any], str]]:
     """Return the errors of a response, each with its item; without one it applies to the whole request."""
-    found = list(_errors(line["response"], {}))
+    errors = list(_errors(line["response"], {}))
     if line["api"] == "FindCoordinator" and line["request"]:
         kind = _COORDINATORS[line["request"].get("key_type") == 1]
         coordinators = (line["response"] or {}).get("coordinators") or ()
-        named = [({kind: each["key"]}, each["error_code"]) for each in coordinators if each["error_code"] != "NONE"]
-        return named or found
-    return found
+        named = [
+            ({kind: coordinator["key"]}, coordinator["error_code"])
+            for coordinator in coordinators
+            if coordinator["error_code"] != "NONE"
+        ]
+        return named or errors
+    return errors
 
 
 def _errors(value: Any, about: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     if isinstance(value, list):
-        for each in value:
-            yield from _errors(each, about)
+        for item in value:
+            yield from _errors(item, about)
     if not isinstance(value, dict):
         return
-    known = {kind: value[name] for name, kind in _KINDS.items() if value.get(name) not in (None, "")}
-    about = {**about, **{kind: each for kind, each in known.items() if isinstance(each, str | int)}}
+    names = {kind: value[name] for name, kind in _KINDS.items() if value.get(name) not in (None, "")}
+    about = {**about, **{kind: item for kind, item in names.items() if isinstance(item, str | int)}}
     for name in _CODES:
         if value.get(name) not in (None, "NONE"):
             yield about, value[name]
-    for each in value.values():
-        if isinstance(each, list | dict):
-            yield from _errors(each, about)
+    for item in value.values():
+        if isinstance(item, list | dict):
+            yield from _errors(item, about)
 
 
 def error_of(item: Item, errors: list[tuple[dict[str, Any], str]]) -> str | None:

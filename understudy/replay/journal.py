@@ -23,20 +23,20 @@ class JournalError(Exception):
 
 def files_of(path: str, run: str | None = None) -> list[Path]:
     """Return the files of the last run, or of the named one, in order. Raises JournalError."""
-    given = Path(path)
+    folder = Path(path)
     try:
-        if given.is_file():
-            return [given]
-        if not given.is_dir():
+        if folder.is_file():
+            return [folder]
+        if not folder.is_dir():
             raise JournalError(f"{path} does not exist; give the folder that --journal named")
-        files = sorted(given.iterdir())
+        files = sorted(folder.iterdir())
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from None
     runs: dict[str, list[Path]] = {}
     for file in files:
-        found = _NAME.fullmatch(file.name)
-        if found:
-            runs.setdefault(found["run"], []).append(file)
+        match = _NAME.fullmatch(file.name)
+        if match:
+            runs.setdefault(match["run"], []).append(file)
     if not runs:
         raise JournalError(f"{path} has no file wire-*.jsonl; record with `understudy proxy --journal {path}`")
     if run is not None and run not in runs:

@@ -79,24 +79,24 @@ class Log:
 
     def _resolve(self, offset: int) -> None:
         """Assign offsets to the failures before the first known offset: they end where this batch begins."""
-        unknown = [each for each in self.failures if each.offset is None]
-        at = offset - sum(each.count for each in unknown if each.was_applied)
-        for each in unknown:
-            each.offset = max(at, 0)
-            at += each.count if each.was_applied else 0
+        unknown = [failure for failure in self.failures if failure.offset is None]
+        at = offset - sum(failure.count for failure in unknown if failure.was_applied)
+        for failure in unknown:
+            failure.offset = max(at, 0)
+            at += failure.count if failure.was_applied else 0
 
     def read(self, records: Mapping[str, Any], aborted: list[tuple[int, int]]) -> None:
         """Record batches of a fetch; ``aborted``: producer ids with the first offset of each aborted transaction."""
-        for each in records.get("batches") or ():
-            by_aborted = each["transactional"] and any(
-                each["producer_id"] == producer and each["base_offset"] >= first for producer, first in aborted
+        for batch in records.get("batches") or ():
+            by_aborted = batch["transactional"] and any(
+                batch["producer_id"] == producer and batch["base_offset"] >= first for producer, first in aborted
             )
-            self.batches[each["base_offset"]] = Batch(
-                each["base_offset"],
-                each["last_offset"],
-                each["base_timestamp_ms"],
-                each["max_timestamp_ms"],
-                not (each["control"] or by_aborted),
+            self.batches[batch["base_offset"]] = Batch(
+                batch["base_offset"],
+                batch["last_offset"],
+                batch["base_timestamp_ms"],
+                batch["max_timestamp_ms"],
+                not (batch["control"] or by_aborted),
             )
 
     # --- what producers did ------------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ class Log:
                 each.was_applied = False
         self._uncertain.clear()
         if self.first_appended is None:
-            before = [each for each in self.failures if each.was_applied and each.offset is not None]
-            self.first_appended = min([base, *(each.offset or 0 for each in before)])
+            before = [failure for failure in self.failures if failure.was_applied and failure.offset is not None]
+            self.first_appended = min([base, *(failure.offset or 0 for failure in before)])
         self.end = max(self.end or 0, base + count)
         self._appended.add(base)
         if sequence is not None:
@@ -146,36 +146,37 @@ class Log:
         """Return the log end when the run began: its first batch's offset, else the end of all that was read."""
         if self.first_appended is not None:
             return self.first_appended
-        read = max((each.last + 1 for each in self.batches.values()), default=0)
+        read = max((batch.last + 1 for batch in self.batches.values()), default=0)
         return max(read, self.seen_end or 0, self.committed, self.log_start or 0)
 
     def records(self, most: int) -> Iterator[tuple[int, int]]:
         """Return offset and time of the last records that existed when the run began, in order."""
-        found: list[tuple[int, int]] = []
+        records: list[tuple[int, int]] = []
         for batch in sorted(self.batches.values(), reverse=True):
             if batch.base >= self.begins_at or not batch.is_read:
                 continue
             for offset in range(min(batch.last, self.begins_at - 1), batch.base - 1, -1):
-                if len(found) == most:
-                    return iter(found[::-1])
-                found.append((offset, batch.max_timestamp_ms if offset == batch.last else batch.base_timestamp_ms))
-        return iter(found[::-1])
+                if len(records) == most:
+                    return iter(records[::-1])
+                records.append((offset, batch.max_timestamp_ms if offset == batch.last else batch.base_timestamp_ms))
+        return iter(records[::-1])
 
     @property
     def has_others(self) -> bool:
         """Return whether others appended records after the first one produced in the run."""
         first = self.first_appended
         return first is not None and any(
-            each.is_read and each.base >= first and each.base not in self._appended for each in self.batches.values()
+            batch.is_read and batch.base >= first and batch.base not in self._appended
+            for batch in self.batches.values()
         )
 
     @property
     def known(self) -> int:
         """Return how many records from before the run were read during it."""
         return sum(
-            min(each.last + 1, self.begins_at) - each.base
-            for each in self.batches.values()
-            if each.is_read and each.base < self.begins_at
+            min(batch.last + 1, self.begins_at) - batch.base
+            for batch in self.batches.values()
+            if batch.is_read and batch.base < self.begins_at
         )
 
 

@@ -79,32 +79,32 @@ class Occasions:
         errors = [] if api in BY_OFFSET else errors_of(line)
         if api == "Fetch" and response.get("error_code", "NONE") != "NONE":
             errors = [({}, response["error_code"])]
-        whole = Verdict(None, cut_of(line), late_of(line, self.late_ms), throttle_of(line))
+        verdict = Verdict(None, cut_of(line), late_of(line, self.late_ms), throttle_of(line))
         if api in BY_OFFSET:
             code = errors[0][1] if errors else None
-            self._count(Key(api, client, ()), line, Verdict(code, None, 0, whole.throttle_ms))
+            self._count(Key(api, client, ()), line, Verdict(code, None, 0, verdict.throttle_ms))
             return
         items = items_of(line) or [()]
         if asks_for_all(line):
             items = self._all(api, client, errors)
         for place, item in enumerate(items):
-            if whole.cut is not None and place:
+            if verdict.cut is not None and place:
                 break  # one fault cuts off the whole request
             code = error_of(item, errors)
             if code in BY_ITSELF or (api == "ApiVersions" and code == "UNSUPPORTED_VERSION"):
                 self.by_itself[api, str(code)] += 1
                 code = None
-            late_ms, throttle_ms = (0, 0) if place else (whole.late_ms, whole.throttle_ms)
-            self._count(Key(api, client, item), line, Verdict(code, whole.cut, late_ms, throttle_ms))
+            late_ms, throttle_ms = (0, 0) if place else (verdict.late_ms, verdict.throttle_ms)
+            self._count(Key(api, client, item), line, Verdict(code, verdict.cut, late_ms, throttle_ms))
 
     def _all(self, api: str, client: str | None, errors: list[tuple[dict[str, Any], str]]) -> list[Item]:
         """Count a request for all topics for any topic that a fault names, even if the fault comes later."""
-        known = {key.item for key in self.runs if key.api == api and key.client_id == client and key.item}
-        known |= {(("topic", about["topic"]),) for about, _ in errors if "topic" in about}
-        for item in known:
+        items = {key.item for key in self.runs if key.api == api and key.client_id == client and key.item}
+        items |= {(("topic", about["topic"]),) for about, _ in errors if "topic" in about}
+        for item in items:
             self._runs(Key(api, client, item))
         self._for_all[api, client] += 1
-        return sorted(known) or [()]
+        return sorted(items) or [()]
 
     def _runs(self, key: Key) -> list[Run]:
         runs = self.runs.get(key)

@@ -106,8 +106,8 @@ class Replay:
                 yield _step("groups reset-offsets", arguments)
 
     def _faults(self) -> Iterator[Step]:
-        found = [*self.occasions.faults(), *self._by_offset()]
-        for fault in sorted(found, key=lambda each: (each.rank, each.number)):
+        faults = [*self.occasions.faults(), *self._by_offset()]
+        for fault in sorted(faults, key=lambda each: (each.rank, each.number)):
             arguments = fault.arguments
             if arguments.get("error") == _UNKNOWN_TOPIC and self._is_never_there(arguments):
                 arguments = {**arguments, "times": None}
@@ -182,8 +182,8 @@ def _step(verb: str, arguments: dict[str, Any]) -> Step:
 
 
 def _record(log: Log, offset: int, timestamp_ms: int) -> dict[str, Any]:
-    found = {"partition": log.index, "offset": offset, "value": f"{log.topic}-{log.index}@{offset}"}
-    return found if timestamp_ms < 0 else {**found, "timestamp_ms": timestamp_ms}
+    record = {"partition": log.index, "offset": offset, "value": f"{log.topic}-{log.index}@{offset}"}
+    return record if timestamp_ms < 0 else {**record, "timestamp_ms": timestamp_ms}
 
 
 def _fate(failure: Failure) -> tuple[Any, ...]:

@@ -44,10 +44,10 @@ class Start:
 
     def log(self, topic: str, index: int) -> Log:
         """Return what is known of a partition."""
-        found = self.logs.get((topic, index))
-        if found is None:
-            found = self.logs[topic, index] = Log(topic, index)
-        return found
+        log = self.logs.get((topic, index))
+        if log is None:
+            log = self.logs[topic, index] = Log(topic, index)
+        return log
 
     def see(self, line: Line) -> None:
         """Process a request and its response."""
@@ -60,22 +60,24 @@ class Start:
     def _metadata(self, _line: Line, _request: Any, response: Any) -> None:
         if response is None:
             return
-        self.brokers.update(each["node_id"] for each in response["brokers"])
-        for each in response["topics"]:
-            name = each["name"]
-            if each["error_code"] != "NONE" or each["is_internal"] or not each["partitions"] or not name:
+        self.brokers.update(broker["node_id"] for broker in response["brokers"])
+        for topic in response["topics"]:
+            name = topic["name"]
+            if topic["error_code"] != "NONE" or topic["is_internal"] or not topic["partitions"] or not name:
                 continue
-            leaders = {partition["partition_index"]: partition["leader_id"] for partition in each["partitions"]}
+            leaders = {partition["partition_index"]: partition["leader_id"] for partition in topic["partitions"]}
             if name in self.topics or name in self.created:
-                known = self.topics[name].leaders if name in self.topics else {}
-                self.moved.update((name, at) for at, leader in leaders.items() if known.get(at, leader) != leader)
+                leaders_before = self.topics[name].leaders if name in self.topics else {}
+                self.moved.update(
+                    (name, at) for at, leader in leaders.items() if leaders_before.get(at, leader) != leader
+                )
                 continue
-            factor = max(len(partition["replica_nodes"]) for partition in each["partitions"])
+            factor = max(len(partition["replica_nodes"]) for partition in topic["partitions"])
             self.topics[name] = Topic(factor, leaders)
 
     def _createtopics(self, line: Line, _request: Any, response: Any) -> None:
         if response is not None and self.plays(line):
-            done = {each["name"] for each in response["topics"] if each["error_code"] == "NONE"}
+            done = {topic["name"] for topic in response["topics"] if topic["error_code"] == "NONE"}
             self.created |= done - self.topics.keys()
 
     def _describeconfigs(self, _line: Line, _request: Any, response: Any) -> None:
@@ -91,33 +93,37 @@ class Start:
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def _listoffsets(self, _line: Line, request: Any, response: Any) -> None:
-        asked = {
-            (topic["name"], each["partition_index"]): each["timestamp"]
+        timestamps = {
+            (topic["name"], partition["partition_index"]): partition["timestamp"]
             for topic in request["topics"]
-            for each in topic["partitions"]
+            for partition in topic["partitions"]
         }
         for topic in (response or {}).get("topics", ()):
-            for each in topic["partitions"]:
-                place = topic["name"], each["partition_index"]
-                if each["error_code"] == "NONE" and asked.get(place) == _EARLIEST:
-                    self.log(*place).starts_at(each["offset"])
-                elif each["error_code"] == "NONE" and asked.get(place) == _LATEST:
-                    self.log(*place).ends_at(each["offset"])
+            for partition in topic["partitions"]:
+                place = topic["name"], partition["partition_index"]
+                if partition["error_code"] == "NONE" and timestamps.get(place) == _EARLIEST:
+                    self.log(*place).starts_at(partition["offset"])
+                elif partition["error_code"] == "NONE" and timestamps.get(place) == _LATEST:
+                    self.log(*place).ends_at(partition["offset"])
 
     def _offsetfetch(self, _line: Line, _request: Any, response: Any) -> None:
         for group in (response or {}).get("groups", ()):
             for topic in group["topics"]:
-                for each in topic["partitions"]:
-                    place = group["group_id"], topic["name"], each["partition_index"]
-                    if each["error_code"] == "NONE" and each["committed_offset"] >= 0 and place not in self._commits:
-                        self.committed.setdefault(place, each["committed_offset"])
-                        log = self.log(topic["name"], each["partition_index"])
-                        log.committed = max(log.committed, each["committed_offset"])
+                for partition in topic["partitions"]:
+                    place = group["group_id"], topic["name"], partition["partition_index"]
+                    if (
+                        partition["error_code"] == "NONE"
+                        and partition["committed_offset"] >= 0
+                        and place not in self._commits
+                    ):
+                        self.committed.setdefault(place, partition["committed_offset"])
+                        log = self.log(topic["name"], partition["partition_index"])
+                        log.committed = max(log.committed, partition["committed_offset"])
 
     def _offsetcommit(self, line: Line, request: Any, _response: Any) -> None:
         for topic in request["topics"] if self.plays(line) else ():
-            for each in topic["partitions"]:
-                self._commits.add((request["group_id"], topic["name"], each["partition_index"]))
+            for partition in topic["partitions"]:
+                self._commits.add((request["group_id"], topic["name"], partition["partition_index"]))
 
     # --- records -----------------------------------------------------------------------------------------------------
 
@@ -125,9 +131,9 @@ class Start:
         if not self.plays(line):
             return
         answers = {
-            (topic["name"], each["index"]): each
+            (topic["name"], partition["index"]): partition
             for topic in (response or {}).get("responses", ())
-            for each in topic["partition_responses"]
+            for partition in topic["partition_responses"]
         }
         cut, late_ms = cut_of(line), late_of(line, self.late_ms)
         for number, (topic, each) in enumerate(_partitions(request["topic_data"], "partition_data")):
@@ -152,13 +158,15 @@ class Start:
         offsets = self._fetched(line, request, response)
         errors = errors_of(line) if self.plays(line) else []
         for topic in (response or {}).get("responses", ()):
-            for each in topic["partitions"]:
-                log = self.log(topic["topic"], each["partition_index"])
-                if each["error_code"] == "NONE":
-                    log.starts_at(each["log_start_offset"])
-                    log.ends_at(each["high_watermark"])
-                    aborted = [(one["producer_id"], one["first_offset"]) for one in each["aborted_transactions"] or ()]
-                    log.read(each["records"] or {}, aborted)
+            for partition in topic["partitions"]:
+                log = self.log(topic["topic"], partition["partition_index"])
+                if partition["error_code"] == "NONE":
+                    log.starts_at(partition["log_start_offset"])
+                    log.ends_at(partition["high_watermark"])
+                    aborted = [
+                        (one["producer_id"], one["first_offset"]) for one in partition["aborted_transactions"] or ()
+                    ]
+                    log.read(partition["records"] or {}, aborted)
         if not self.plays(line):
             return
         for about, code in errors:
@@ -177,14 +185,14 @@ class Start:
     def _fetched(self, line: Line, request: Any, response: Any) -> dict[tuple[str, int], int]:
         """Return the start offsets of a fetch, including those of its session (KIP-227)."""
         session_id, epoch = request["session_id"], request["session_epoch"]
-        known = self._sessions.get((line["broker"], session_id), {}) if epoch > 0 else {}
+        session = self._sessions.get((line["broker"], session_id), {}) if epoch > 0 else {}
         for topic, each in _partitions(request["forgotten_topics_data"] or (), "partitions"):
-            known.pop((topic["topic"], each), None)
+            session.pop((topic["topic"], each), None)
         for topic, each in _partitions(request["topics"], "partitions"):
-            known[topic["topic"], each["partition"]] = each["fetch_offset"]
+            session[topic["topic"], each["partition"]] = each["fetch_offset"]
         if response is not None and response["session_id"]:
-            self._sessions[line["broker"], response["session_id"]] = known
-        return known
+            self._sessions[line["broker"], response["session_id"]] = session
+        return session
 
     # --- what is there -----------------------------------------------------------------------------------------------
 

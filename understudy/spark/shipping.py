@@ -72,16 +72,16 @@ def _is_code(file: Path) -> bool:
 
 def _with_needs(names: tuple[str, ...]) -> list[str]:
     """Return these distributions and their dependencies, if they are installed."""
-    found: list[str] = []
+    distributions: list[str] = []
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in distributions:
             continue
         try:
             needs = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
             continue
-        found.append(name)
+        distributions.append(name)
         waiting += [match[0] for need in needs if "extra ==" not in need and (match := _NAME.match(need))]
-    return sorted(found)
+    return sorted(distributions)

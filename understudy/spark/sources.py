@@ -61,10 +61,10 @@ class Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per task."""
         with server_path.entered():
-            made = server_path.borrow("pipeline.sources").tasks(
+            tasks = server_path.borrow("pipeline.sources").tasks(
                 self._source, self._options, self._names, self._conditions
             )
-        return [InputPartition(task) for task in made] or [InputPartition(None)]
+        return [InputPartition(task) for task in tasks] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a task, as Arrow batches."""
@@ -111,10 +111,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit that the options set."""
-        given = {name.lower(): value for name, value in self._options.items()}
-        if most := given.get("maxoffsetspertrigger"):
+        options = {name.lower(): value for name, value in self._options.items()}
+        if most := options.get("maxoffsetspertrigger"):
             return ReadMaxRows(int(most))
-        if most := given.get("maxbytespertrigger"):
+        if most := options.get("maxbytespertrigger"):
             return ReadMaxBytes(int(most))
         return ReadAllAvailable()
 
@@ -141,8 +141,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks between two positions."""
         with server_path.entered():
-            made = self._stream().tasks(start, end, self._names)
-        return [InputPartition(task) for task in made] or [InputPartition(None)]
+            tasks = self._stream().tasks(start, end, self._names)
+        return [InputPartition(task) for task in tasks] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a task, as Arrow batches."""
@@ -161,8 +161,8 @@ class _Source(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader for `spark.read`."""
-        given = {name.lower(): value.lower() for name, value in self.options.items()}
-        kind = FilteringReader if given.get("pushfilters") == "true" else Reader
+        options = {name.lower(): value.lower() for name, value in self.options.items()}
+        kind = FilteringReader if options.get("pushfilters") == "true" else Reader
         return kind(self.name(), dict(self.options), schema.names)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name

@@ -26,8 +26,8 @@ def create(exercise: Exercise, topic: str = "made", partitions: int = 3) -> Libr
 
 def partitions_of(exercise: Exercise, topic: str) -> int:
     """Return the number of partitions of a topic; 0 if it does not exist."""
-    found = [each for each in exercise.cluster.topics.list() if each.name == topic]
-    return len(found[0].partitions) if found else 0
+    topics = [info for info in exercise.cluster.topics.list() if info.name == topic]
+    return len(topics[0].partitions) if topics else 0
 
 
 def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:

@@ -45,7 +45,7 @@ def unsupported_api_versions(exercise: Exercise) -> None:
     producer = exercise.producer()
     producer.send(numbered(5))
     producer.flush()
-    if not any(each.version > 0 for each in exercise.journal(api="ApiVersions")):
+    if not any(entry.version > 0 for entry in exercise.journal(api="ApiVersions")):
         raise NotExercised("the client asks with version 0 only")
     exercise.require_no_loss(producer)
     exercise.require_acknowledged(producer)
@@ -157,7 +157,7 @@ def wrong_correlation_id(exercise: Exercise) -> None:
     producer.flush()
     exercise.require_exercised()
     repeated = len(exercise.journal(producer.name, "Produce")) > 1
-    believed = not repeated and all(each.acknowledged for each in producer.sent)
+    believed = not repeated and all(outcome.acknowledged for outcome in producer.sent)
     exercise.require(not believed, "the response with another correlation id was taken for the response to Produce")
     exercise.require_no_loss(producer)
     exercise.require_acknowledged(producer, Level.SHOULD)

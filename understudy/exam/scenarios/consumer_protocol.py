@@ -83,7 +83,7 @@ def removed(exercise: Exercise) -> None:
     until, refused = exercise.deadline(), False
     while not refused and not exercise.past(until):
         consumer.poll(200)
-        refused = any(each.error == "UNKNOWN_MEMBER_ID" for each in exercise.journal(consumer.name, HEARTBEAT))
+        refused = any(entry.error == "UNKNOWN_MEMBER_ID" for entry in exercise.journal(consumer.name, HEARTBEAT))
     if not refused:
         raise NotExercised("no heartbeat of the member was refused")
 
@@ -142,14 +142,14 @@ def coordinator_moves(exercise: Exercise) -> None:
     exercise.cluster.coordinators.move(type="group", key="g", broker=moved_to)
     exercise.write(numbered(10, "b"))
     until = exercise.deadline()
-    found = False
-    while not found and not exercise.past(until):
+    is_seen = False
+    while not is_seen and not exercise.past(until):
         consumer.poll(200)
-        found = any(
-            each.broker == moved_to and not each.error and each.outcome == "answered"
-            for each in exercise.journal(consumer.name, HEARTBEAT)
+        is_seen = any(
+            entry.broker == moved_to and not entry.error and entry.outcome == "answered"
+            for entry in exercise.journal(consumer.name, HEARTBEAT)
         )
-    exercise.require(found, "no heartbeat reached the new coordinator")
+    exercise.require(is_seen, "no heartbeat reached the new coordinator")
     consumer.poll_for(20)
     missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - set(consumer.values()))
     exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
@@ -197,8 +197,10 @@ def commit_stale_member_epoch(exercise: Exercise) -> None:
     exercise.fault(api="OffsetCommit", error="STALE_MEMBER_EPOCH")
     error = consumer.commit()
     exercise.require_exercised()
-    found = committed(exercise)
-    exercise.require(error is not None or found == [10], f"the commit was reported as done, and the group has {found}")
+    offsets = committed(exercise)
+    exercise.require(
+        error is not None or offsets == [10], f"the commit was reported as done, and the group has {offsets}"
+    )
 
 
 @scenario(

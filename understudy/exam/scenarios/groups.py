@@ -47,7 +47,7 @@ def check_reads_on(
 
 def committed(exercise: Exercise, topic: str = "t") -> list[int]:
     """Return the group's committed offset."""
-    return [int(each.offset) for each in exercise.group("g").offsets if each.topic == topic]
+    return [int(commit.offset) for commit in exercise.group("g").offsets if commit.topic == topic]
 
 
 @scenario(
@@ -157,9 +157,9 @@ for _commit_code in ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "REQUEST
         exercise.fault(api="OffsetCommit", error=code)
         error = consumer.commit()
         exercise.require_exercised()
-        found = committed(exercise)
+        offsets = committed(exercise)
         exercise.require(
-            error is not None or found == [10], f"the commit was reported as done, and the group has {found}"
+            error is not None or offsets == [10], f"the commit was reported as done, and the group has {offsets}"
         )
 
     _slug = _commit_code.lower().replace("_", "-")

@@ -172,8 +172,8 @@ def unexpected_produce_error(exercise: Exercise) -> None:
     producer.flush()
     exercise.require_exercised()
     exercise.require_no_loss(producer)
-    for each in producer.sent:
-        exercise.require(each.acknowledged or each.error is not None, f"no outcome of record {each.value!r}")
+    for outcome in producer.sent:
+        exercise.require(outcome.acknowledged or outcome.error is not None, f"no outcome of record {outcome.value!r}")
 
 
 @scenario(

@@ -260,8 +260,8 @@ def metadata_after_leader_error(exercise: Exercise) -> None:
     producer.flush()
     exercise.require_exercised()
     exercise.require_acknowledged(producer)
-    asked = [entry.api for entry in exercise.journal(producer.name)]
-    exercise.require(asked.count("Produce") > 1, "Produce was refused, and not repeated")
-    first = asked.index("Produce")
-    again = asked.index("Produce", first + 1)
-    exercise.require("Metadata" in asked[first:again], "Produce was repeated without a Metadata request in between")
+    apis = [entry.api for entry in exercise.journal(producer.name)]
+    exercise.require(apis.count("Produce") > 1, "Produce was refused, and not repeated")
+    first = apis.index("Produce")
+    again = apis.index("Produce", first + 1)
+    exercise.require("Metadata" in apis[first:again], "Produce was repeated without a Metadata request in between")

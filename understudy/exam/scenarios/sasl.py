@@ -34,23 +34,23 @@ def refusals(exercise: Exercise, **options: Any) -> list[LibraryError]:
         producer.flush()
     except CallError as error:
         return [error.error]
-    exercise.require(not any(each.acknowledged for each in producer.sent), "records are reported as written")
+    exercise.require(not any(outcome.acknowledged for outcome in producer.sent), "records are reported as written")
     exercise.require(not exercise.log_values(), "records were written")
-    found = [each.error for each in producer.sent if each.error is not None]
+    errors = [outcome.error for outcome in producer.sent if outcome.error is not None]
     waited_s = (exercise.timeout_ms - exercise.timeout_ms // 2 + EXPIRY_MS) / 1000
-    exercise.require(bool(found), f"no outcome {waited_s:g} s after delivery.timeout.ms")
-    return found
+    exercise.require(bool(errors), f"no outcome {waited_s:g} s after delivery.timeout.ms")
+    return errors
 
 
 def require_cause(exercise: Exercise, errors: list[LibraryError]) -> None:
     """Require that one of the errors mentions the cause."""
-    named = any(ABOUT.search(f"{each.code} {each.message}") for each in errors)
+    named = any(ABOUT.search(f"{error.code} {error.message}") for error in errors)
     exercise.require(named, f"the error does not mention the cause: {errors[0]}", Level.SHOULD)
 
 
 def require_few_attempts(exercise: Exercise, api: str = "SaslAuthenticate") -> None:
     """Require that rejected credentials are not sent again and again."""
-    refused = [each for each in exercise.journal(api=api) if each.error]
+    refused = [entry for entry in exercise.journal(api=api) if entry.error]
     if not refused:
         return
     text = f"the broker refused {len(refused)} attempts"
@@ -59,10 +59,10 @@ def require_few_attempts(exercise: Exercise, api: str = "SaslAuthenticate") -> N
 
 def connections(entries: list[JournalEntry]) -> dict[int, list[JournalEntry]]:
     """Return connection -> its requests."""
-    found: dict[int, list[JournalEntry]] = {}
-    for each in entries:
-        found.setdefault(each.connection, []).append(each)
-    return found
+    by_connection: dict[int, list[JournalEntry]] = {}
+    for entry in entries:
+        by_connection.setdefault(entry.connection, []).append(entry)
+    return by_connection
 
 
 # --- who is let in ---------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def register_mechanism(name: str, needs: str, options: Callable[[], Any]) -> Pla
     def play(exercise: Exercise) -> None:
         """Use the right credentials."""
         check_written(exercise, **options())
-        met = any(each.api == "SaslAuthenticate" and not each.error for each in exercise.journal())
+        met = any(entry.api == "SaslAuthenticate" and not entry.error for entry in exercise.journal())
         exercise.require(met, "records were written without SaslAuthenticate")
 
     return play
@@ -196,7 +196,7 @@ def consumer_wrong_password(exercise: Exercise) -> None:
         errors = consumer.errors
     except CallError as error:
         errors = [error.error]
-    if not any(each.error for each in exercise.journal(api="SaslAuthenticate")):
+    if not any(entry.error for entry in exercise.journal(api="SaslAuthenticate")):
         raise NotExercised("the consumer sent no password")
     exercise.require(bool(errors), "the consumer reports no error")
     require_cause(exercise, errors)
@@ -226,9 +226,9 @@ def require_signature_met(exercise: Exercise) -> None:
     """Raise NotExercised unless a connection got the forged signature; none may continue after it."""
     met = False
     for entries in connections(exercise.journal()).values():
-        exchange = [each for each in entries if each.api == "SaslAuthenticate"]
+        exchange = [entry for entry in entries if entry.api == "SaslAuthenticate"]
         met = met or (len(exchange) > 1 and bool(exchange[1].fault))
-        later = [each.api for each in entries if exchange and each.id > exchange[-1].id and exchange[-1].fault]
+        later = [entry.api for entry in entries if exchange and entry.id > exchange[-1].id and exchange[-1].fault]
         exercise.require(not later, f"{', '.join(later[:1])} was sent to a broker that is not known")
     if not met:
         raise NotExercised("no connection got as far as the server's signature")
@@ -242,9 +242,12 @@ CLOSED = "A connection that the broker closes, with its requests in flight, when
 
 def require_again(exercise: Exercise, client: str) -> None:
     """Require that a connection of the client has authenticated more than once."""
-    found = connections(exercise.journal(client))
-    handshakes = [sum(each.api == "SaslHandshake" for each in entries) for entries in found.values()]
-    text = f"each of {len(found)} connections authenticated once, and the broker closed those whose session was over"
+    by_connection = connections(exercise.journal(client))
+    handshakes = [sum(entry.api == "SaslHandshake" for entry in entries) for entries in by_connection.values()]
+    connection_count = len(by_connection)
+    text = (
+        f"each of {connection_count} connections authenticated once, and the broker closed those whose session was over"
+    )
     exercise.require(any(count > 1 for count in handshakes), text, Level.SHOULD)
 
 

@@ -50,8 +50,8 @@ def written(exercise: Exercise, consumer: ShareConsumer, part: str = "r") -> Seq
     """Return records that the member has read, and not acknowledged yet."""
     exercise.write(numbered(COUNT, part))
     consumer.poll_for(COUNT)
-    found = consumer.values()
-    exercise.require(found == numbered(COUNT, part), f"read {found}, not {numbered(COUNT, part)}")
+    values = consumer.values()
+    exercise.require(values == numbered(COUNT, part), f"read {values}, not {numbered(COUNT, part)}")
     return list(consumer.read)
 
 
@@ -74,8 +74,8 @@ def successor(exercise: Exercise, former: ShareConsumer) -> ShareConsumer:
 
 def require_again(exercise: Exercise, consumer: ShareConsumer, expected: Sequence[str]) -> None:
     """Require that exactly these records are redelivered."""
-    found = sorted(set(consumer.values()) - {"marker"})
-    exercise.require(found == sorted(expected), f"the next member read {found}, not {sorted(expected)}")
+    values = sorted(set(consumer.values()) - {"marker"})
+    exercise.require(values == sorted(expected), f"the next member read {values}, not {sorted(expected)}")
 
 
 # --- acknowledgements ------------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def register_refused(name: str, title: str, **fault: Any) -> Play:
         consumer.acknowledge("accept", records)
         error = consumer.commit()
         exercise.require_exercised()
-        found = set(successor(exercise, consumer).values()) & set(numbered(COUNT))
-        exercise.require(error is not None or not found, "records were reported as accepted, and delivered again")
+        redelivered = set(successor(exercise, consumer).values()) & set(numbered(COUNT))
+        exercise.require(error is not None or not redelivered, "records were reported as accepted, and delivered again")
 
     return play
 
@@ -164,7 +164,7 @@ def lock_expires(exercise: Exercise) -> None:
     exercise.cluster.clock.advance(seconds=LOCK_S)
     consumer.acknowledge("accept", records)
     error = consumer.commit()
-    refused = any("INVALID_RECORD_STATE" in str(each.response) for each in exercise.journal(consumer.name))
+    refused = any("INVALID_RECORD_STATE" in str(entry.response) for entry in exercise.journal(consumer.name))
     if not refused:
         raise NotExercised("no acknowledgement came too late")
     exercise.require(error is not None, "records were reported as accepted, which the broker refused")
@@ -187,8 +187,8 @@ def register_reading(name: str, title: str, level: Level = Level.MUST, **fault: 
         exercise.require_exercised()
         exercise.write(numbered(COUNT))
         consumer.accept(COUNT)
-        found = sorted(set(consumer.values()))
-        exercise.require(found == numbered(COUNT), f"read {found}, not {numbered(COUNT)}")
+        values = sorted(set(consumer.values()))
+        exercise.require(values == numbered(COUNT), f"read {values}, not {numbered(COUNT)}")
 
     return play
 
@@ -226,8 +226,8 @@ def leader_moves(exercise: Exercise) -> None:
     exercise.cluster.topics["t"].partitions[0].move_leader(at % 3 + 1)
     exercise.write(numbered(COUNT))
     consumer.accept(COUNT)
-    found = sorted(set(consumer.values()))
-    exercise.require(found == numbered(COUNT), f"read {found}, not {numbered(COUNT)}")
+    values = sorted(set(consumer.values()))
+    exercise.require(values == numbered(COUNT), f"read {values}, not {numbered(COUNT)}")
 
 
 @scenario(
@@ -243,5 +243,5 @@ def leaves_when_closed(exercise: Exercise) -> None:
     """Require the heartbeat."""
     consumer = member(exercise)
     consumer.close()
-    epochs = [each.request["member_epoch"] for each in exercise.journal(consumer.name, "ShareGroupHeartbeat")]
+    epochs = [entry.request["member_epoch"] for entry in exercise.journal(consumer.name, "ShareGroupHeartbeat")]
     exercise.require(-1 in epochs, "no heartbeat with member epoch -1")

@@ -20,13 +20,13 @@ def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0
     `under_way`: the last request that may have crossed the response.
     """
     entries = exercise.journal(client, api)
-    first = next((each for each in entries if each.fault), None)
+    first = next((entry for entry in entries if entry.fault), None)
     if first is None or first.duration_ms is None:
         raise NotExercised(f"{api} was not throttled")
-    known = max(first.id, under_way)
-    later = [each for each in entries if each.id > known and each.connection == first.connection]
-    for each in later:
-        after_ms = (each.ts_us - first.ts_us) / 1000 - first.duration_ms
+    newest_id = max(first.id, under_way)
+    later = [entry for entry in entries if entry.id > newest_id and entry.connection == first.connection]
+    for entry in later:
+        after_ms = (entry.ts_us - first.ts_us) / 1000 - first.duration_ms
         text = f"{api} was sent {after_ms:.0f} ms after an answer that asked to wait {THROTTLE_MS} ms"
         exercise.require(after_ms >= QUIET_MS, text, Level.SHOULD)
 
@@ -49,7 +49,7 @@ def producer_waits(exercise: Exercise) -> None:
     producer = exercise.producer()
     producer.send(numbered(5, "a"))
     producer.flush()
-    under_way = max((each.id for each in exercise.journal(producer.name, "Produce")), default=0)
+    under_way = max((entry.id for entry in exercise.journal(producer.name, "Produce")), default=0)
     producer.send(numbered(5, "b"))
     producer.flush()
     exercise.require_exercised()

@@ -36,7 +36,7 @@ def register_certificate(name: str, title: str, listener: str) -> Play:
     def play(exercise: Exercise) -> None:
         """Use the library's defaults: only the CA is configured."""
         errors = refusals(exercise, **security.tls(listener))
-        sent = [each.api for each in exercise.journal()]
+        sent = [entry.api for entry in exercise.journal()]
         exercise.require(not sent, f"{', '.join(sent[:1])} was sent to a broker that is not known")
         require_cause(exercise, errors)
 

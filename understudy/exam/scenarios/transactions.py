@@ -25,8 +25,8 @@ def check_committed(exercise: Exercise) -> None:
     commit_ten(producer, "b")
     exercise.require_exercised()
     exercise.require_once_in_order(producer)
-    found = exercise.committed_values()
-    exercise.require(found == producer.values(), f"read_committed sees {len(found)} of {len(producer.sent)} records")
+    values = exercise.committed_values()
+    exercise.require(values == producer.values(), f"read_committed sees {len(values)} of {len(producer.sent)} records")
     exercise.require_sequences(producer)
 
 
@@ -79,8 +79,8 @@ def two_topics(exercise: Exercise) -> None:
     producer.call("commit")
     exercise.require(exercise.committed_values("u") == numbered(3, "u"), "records of the transaction are missing in u")
     for partition in range(3):
-        found = exercise.committed_values("many", partition)
-        exercise.require(found == numbered(3, f"m{partition}-"), f"many-{partition} has {found}")
+        values = exercise.committed_values("many", partition)
+        exercise.require(values == numbered(3, f"m{partition}-"), f"many-{partition} has {values}")
 
 
 @scenario(
@@ -168,8 +168,8 @@ def coordinator_moves(exercise: Exercise) -> None:
     at = exercise.served_by(producer.name, "InitProducerId")
     exercise.cluster.coordinators.move(type="transaction", key="tx", broker=at % 3 + 1)
     commit_ten(producer, "b")
-    found = exercise.committed_values()
-    exercise.require(found == producer.values(), f"read_committed sees {len(found)} of 20 records")
+    values = exercise.committed_values()
+    exercise.require(values == producer.values(), f"read_committed sees {len(values)} of 20 records")
 
 
 @scenario(
@@ -190,8 +190,8 @@ def fenced(exercise: Exercise) -> None:
     commit_ten(second, "new")
     error = first.refusal("commit")
     exercise.require(error is not None, "the fenced producer reports that it has committed")
-    found = exercise.committed_values()
-    exercise.require(found == numbered(10, "new"), f"read_committed sees {found}")
+    values = exercise.committed_values()
+    exercise.require(values == numbered(10, "new"), f"read_committed sees {values}")
     assert error is not None
     exercise.require(error.kind == "fatal", f"the fenced producer reports no fatal error but {error}")
 
@@ -246,8 +246,8 @@ def record_refused(exercise: Exercise) -> None:
     exercise.faults.clear()
     fault.remove()
     commit_ten(producer, "next")
-    found = exercise.committed_values()
-    exercise.require(found == numbered(10, "next"), f"after the abort, read_committed sees {found}")
+    values = exercise.committed_values()
+    exercise.require(values == numbered(10, "next"), f"after the abort, read_committed sees {values}")
 
 
 @scenario(
@@ -290,12 +290,12 @@ def copy(exercise: Exercise, fault_api: str = "") -> None:
         if copied < 20:
             consumer.poll_for(copied + 1)
     exercise.require_exercised()
-    found = exercise.committed_values("u")
+    values = exercise.committed_values("u")
     exercise.require(
-        found == [f"copy of {value}" for value in numbered(20)],
-        f"the copy has {len(found)} of 20 records, or another order",
+        values == [f"copy of {value}" for value in numbered(20)],
+        f"the copy has {len(values)} of 20 records, or another order",
     )
-    offsets = [each.offset for each in exercise.group("copier").offsets if each.topic == "t"]
+    offsets = [entry.offset for entry in exercise.group("copier").offsets if entry.topic == "t"]
     exercise.require(offsets == [20], f"the group has committed {offsets}, not 20")
 
 

@@ -15,7 +15,7 @@ ALL = [f"p{partition}-{number:02}" for partition in range(3) for number in range
 def write_many(exercise: Exercise, prefix: str = "") -> None:
     """Write five records to each partition of `many`."""
     for partition in range(3):
-        exercise.write([prefix + each for each in numbered(5, f"p{partition}-")], topic="many", partition=partition)
+        exercise.write([prefix + value for value in numbered(5, f"p{partition}-")], topic="many", partition=partition)
 
 
 def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> None:
@@ -23,11 +23,11 @@ def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> N
     consumer.poll_for(len(expected))
     consumer.poll_quietly()
     exercise.require_exercised()
-    found = sorted(consumer.values())
-    exercise.require(found == sorted(expected), f"read {' '.join(consumer.values()) or 'nothing'}")
+    values = sorted(consumer.values())
+    exercise.require(values == sorted(expected), f"read {' '.join(consumer.values()) or 'nothing'}")
     for partition in range(3):
-        mine = [str(each["value"]) for each in consumer.read if each["partition"] == partition]
-        exercise.require(mine == [each for each in expected if f"p{partition}-" in each], f"the order is {mine}")
+        mine = [str(record["value"]) for record in consumer.read if record["partition"] == partition]
+        exercise.require(mine == [value for value in expected if f"p{partition}-" in value], f"the order is {mine}")
 
 
 @scenario(
@@ -85,7 +85,7 @@ def leader_restarts(exercise: Exercise) -> None:
     exercise.cluster.brokers[leader].start()
     exercise.cluster.topics["many"].partitions[1].move_leader(leader)
     write_many(exercise, "later-")
-    check_many(exercise, consumer, ALL + [f"later-{each}" for each in ALL])
+    check_many(exercise, consumer, ALL + [f"later-{value}" for value in ALL])
 
 
 def moved(exercise: Exercise, **options: str) -> Consumer:
@@ -150,12 +150,12 @@ def truncated_without_reset(exercise: Exercise) -> None:
     exercise.fault(api=EPOCHS, alter={"topics.*.partitions.*.end_offset": 5}, times=None)
     consumer = moved(exercise, offset_reset="none")
     exercise.write(numbered(5, "b"))
-    until, asked = exercise.deadline(), False
-    while not exercise.past(until) and not (asked and consumer.errors) and len(consumer.read) == 10:
-        if not asked:
+    until, has_asked = exercise.deadline(), False
+    while not exercise.past(until) and not (has_asked and consumer.errors) and len(consumer.read) == 10:
+        if not has_asked:
             consumer.errors.clear()  # except on connections to the stopped broker
         consumer.poll(200)
-        asked = bool(exercise.journal(consumer.name, EPOCHS))
+        has_asked = bool(exercise.journal(consumer.name, EPOCHS))
     require_asked(exercise, consumer)
     exercise.require(bool(consumer.errors), f"no error; read {' '.join(consumer.values()[10:]) or 'nothing more'}")
 
@@ -177,5 +177,5 @@ def truncated_with_reset(exercise: Exercise) -> None:
     exercise.write(numbered(5, "b"))
     consumer.poll_for(15 + 5)
     require_asked(exercise, consumer)
-    again = [each["offset"] for each in consumer.read[10:] if each["offset"] < 10]
+    again = [record["offset"] for record in consumer.read[10:] if record["offset"] < 10]
     exercise.require({5, 6, 7, 8, 9} <= {*again}, f"behind offset 9 it read {consumer.values()[10:]}")
