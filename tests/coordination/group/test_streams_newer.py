@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordination.group.modern.streams.member import LEAVING_STATIC
+from broker.coordination.group.modern.epochs import LEAVING_STATIC
 from protocol.errors import ErrorCode
 from protocol.log_records.streams_group import KeyValue, StreamsKind, StreamsRecord, StreamsTargetEpoch
 from protocol.messages.streams_group_describe import TaskOffset as DescribedOffset

@@ -2,8 +2,8 @@
 
 import pytest
 
+from broker.coordination.group.modern.epochs import LEAVING_STATIC
 from broker.coordination.group.modern.streams.heartbeat import delay_timer
-from broker.coordination.group.modern.streams.member import LEAVING_STATIC
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_heartbeat import Endpoint
 from tests.coordination.group.consumer_harness import Cluster

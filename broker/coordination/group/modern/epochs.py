@@ -9,6 +9,8 @@ from protocol.errors import ErrorCode
 
 JOINING = 0
 """The member epoch of a heartbeat that joins."""
+LEAVING, LEAVING_STATIC = -1, -2
+"""Member epochs of heartbeats that leave: for good, or temporarily (static members)."""
 
 
 def check_member_epoch(

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
-from broker.coordination.group.modern.consumer.member import LEAVING_STATIC, Assigned, Member, Partitions, target_of
+from broker.coordination.group.modern.consumer.member import Assigned, Member, Partitions, target_of
 from broker.coordination.group.modern.consumer.states import State, state_of
+from broker.coordination.group.modern.epochs import LEAVING_STATIC
 from broker.coordination.group.modern.group import ModernGroup
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH

@@ -17,9 +17,6 @@ from protocol.log_records.consumer_group import (
     TargetPartitions,
 )
 
-LEAVING, LEAVING_STATIC = -1, -2
-"""Member epochs of heartbeats that leave: for good, or temporarily (static members)."""
-
 Assigned = Mapping[UUID, Mapping[int, int]]
 """Topic id -> partition -> the epoch in which it was assigned."""
 Partitions = Mapping[UUID, frozenset[int]]

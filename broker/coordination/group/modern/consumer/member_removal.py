@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from broker.coordination.group.modern.consumer.context import ConsumerContext, report_change
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
-from broker.coordination.group.modern.consumer.member import LEAVING_STATIC, Assigned, Member, tombstones
+from broker.coordination.group.modern.consumer.member import Assigned, Member, tombstones
 from broker.coordination.group.modern.consumer.migration import Migration
 from broker.coordination.group.modern.consumer.timers import ConsumerTimers
+from broker.coordination.group.modern.epochs import LEAVING_STATIC
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import CONSUMER_LEAVE
 from broker.settings.releases import Behaviour

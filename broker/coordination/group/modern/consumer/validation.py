@@ -1,14 +1,16 @@
 """Validation of a ConsumerGroupHeartbeat, independent of the group (groups C.2.5 to C.2.11)."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from broker.coordination.group.modern.consumer.member import LEAVING, LEAVING_STATIC
-from broker.coordination.group.modern.epochs import JOINING
+from broker.coordination.group.modern.epochs import JOINING, LEAVING, LEAVING_STATIC
+from broker.coordination.group.modern.validation import check_not_blank, require
 from broker.coordination.group.rules import CONSUMER_VALIDATION
 from broker.coordination.reasons import Refusal
-from broker.settings.values import is_blank
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+_require = partial(require, CONSUMER_VALIDATION)
 
 
 def check(request: ConsumerGroupHeartbeatRequest, assignors: Sequence[str], *, makes_own_id: bool) -> None:
@@ -17,11 +19,14 @@ def check(request: ConsumerGroupHeartbeatRequest, assignors: Sequence[str], *, m
     ``makes_own_id``: whether clients generate member ids in the request's version.
     """
     epoch = request.member_epoch
-    _require(not is_blank(request.member_id) or not (makes_own_id or epoch > JOINING or epoch == LEAVING),
-             "MemberId can't be empty.")  # fmt: skip
-    _require(not is_blank(request.group_id), "GroupId can't be empty.")
-    _require(request.instance_id is None or not is_blank(request.instance_id), "InstanceId can't be empty.")
-    _require(request.rack_id is None or not is_blank(request.rack_id), "RackId can't be empty.")
+    # A client that does not make its own id gets it with the first response, so its join has none. Kafka does not check
+    # the id of a static member that leaves for a while (-2) either.
+    if makes_own_id or epoch > JOINING or epoch == LEAVING:
+        check_not_blank(CONSUMER_VALIDATION, {"MemberId": request.member_id})
+    check_not_blank(
+        CONSUMER_VALIDATION,
+        {"GroupId": request.group_id, "InstanceId": request.instance_id, "RackId": request.rack_id},
+    )
     if epoch == JOINING:
         _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
         empty = request.topic_partitions is not None and not request.topic_partitions
@@ -39,8 +44,3 @@ def check(request: ConsumerGroupHeartbeatRequest, assignors: Sequence[str], *, m
             *CONSUMER_VALIDATION.row(".11"),
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
         )
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Refusal(ErrorCode.INVALID_REQUEST, *CONSUMER_VALIDATION, message)

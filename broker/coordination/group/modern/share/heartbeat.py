@@ -100,7 +100,7 @@ class Heartbeats:
             known.assigned,
         ):
             builder.record(member.current_record(group.group_id))
-        report_change(builder, group, [member], epoch)
+        report_change(builder, group, [member], epoch)  # one is enough: a share group with members is Stable
         self._timers.arm_session(builder, group.group_id, member.member_id)
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,

@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from uuid import UUID
 
 from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
+from broker.coordination.group.modern.epochs import LEAVING
 from broker.coordination.group.modern.share.context import ShareContext
 from broker.coordination.group.modern.share.description import described
 from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.heartbeat import Heartbeats, ShareBeat
-from broker.coordination.group.modern.share.member import LEAVING, ShareMember, tombstones
+from broker.coordination.group.modern.share.member import ShareMember, tombstones
 from broker.coordination.group.modern.share.offsets import ShareOffsets
 from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics

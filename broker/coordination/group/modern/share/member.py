@@ -13,9 +13,6 @@ from protocol.log_records.share_group import (
     ShareTargetMember,
 )
 
-LEAVING = -1
-"""The member epoch of a heartbeat that leaves."""
-
 Partitions = Mapping[UUID, frozenset[int]]
 """Topic id -> partitions."""
 

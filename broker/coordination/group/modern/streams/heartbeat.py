@@ -11,7 +11,7 @@ from functools import partial
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State as ClassicState
 from broker.coordination.group.modern.context import report_transition
-from broker.coordination.group.modern.epochs import JOINING, check_member_epoch, target_is_due
+from broker.coordination.group.modern.epochs import JOINING, LEAVING_STATIC, check_member_epoch, target_is_due
 from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, assign_sticky
 from broker.coordination.group.modern.streams.configuration import Configured, Status, configure
 from broker.coordination.group.modern.streams.context import (
@@ -21,13 +21,7 @@ from broker.coordination.group.modern.streams.context import (
 )
 from broker.coordination.group.modern.streams.endpoints import EndpointPartitions
 from broker.coordination.group.modern.streams.group import StreamsGroup
-from broker.coordination.group.modern.streams.member import (
-    LEAVING_STATIC,
-    Member,
-    MemberState,
-    target_record,
-    tombstones,
-)
+from broker.coordination.group.modern.streams.member import Member, MemberState, target_record, tombstones
 from broker.coordination.group.modern.streams.reconciliation import TargetState, reconciled
 from broker.coordination.group.modern.streams.states import REASONS, State, state_of
 from broker.coordination.group.modern.streams.step import (

@@ -21,12 +21,12 @@ from dataclasses import replace
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
 from broker.coordination.group.modern.context import report_transition
-from broker.coordination.group.modern.epochs import JOINING
+from broker.coordination.group.modern.epochs import JOINING, LEAVING_STATIC
 from broker.coordination.group.modern.streams.context import StreamsContext, state_with
 from broker.coordination.group.modern.streams.description import described
 from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.streams.heartbeat import Heartbeats, delay_timer
-from broker.coordination.group.modern.streams.member import LEAVING_STATIC, Member, MemberState, tombstones
+from broker.coordination.group.modern.streams.member import Member, MemberState, tombstones
 from broker.coordination.group.modern.streams.states import REASONS
 from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_recovery_lag
 from broker.coordination.group.modern.streams.tasks import AssignedTasks

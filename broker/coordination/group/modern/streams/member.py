@@ -22,9 +22,6 @@ from protocol.log_records.streams_group import (
     StreamsTargetMember,
 )
 
-LEAVING, LEAVING_STATIC = -1, -2
-"""Member epochs of heartbeats that leave: for good, or temporarily (static members)."""
-
 
 class MemberState(IntEnum):
     """Progress of a member's reconciliation, as stored in records (Kafka's ``streams.MemberState``)."""

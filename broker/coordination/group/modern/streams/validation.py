@@ -1,12 +1,15 @@
 """Validation of a StreamsGroupHeartbeat, independent of the group (groups E.1.5 to E.1.11)."""
 
-from broker.coordination.group.modern.epochs import JOINING
-from broker.coordination.group.modern.streams.member import LEAVING_STATIC
+from functools import partial
+
+from broker.coordination.group.modern.epochs import JOINING, LEAVING_STATIC
+from broker.coordination.group.modern.validation import check_not_blank, require
 from broker.coordination.group.rules import STREAMS_VALIDATION
 from broker.coordination.reasons import Refusal
-from broker.settings.values import is_blank
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+
+_require = partial(require, STREAMS_VALIDATION)
 
 
 def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None:
@@ -15,11 +18,17 @@ def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None
     ``newer``: as in 4.4, which accepts static members, task offsets and warm-up tasks.
     """
     epoch, topology = request.member_epoch, request.topology
+    # What the release does not support is refused before the ids are checked (groups E.1.5).
     _check_unsupported(request, newer=newer)
-    _require(not is_blank(request.member_id), "MemberId can't be empty.")
-    _require(not is_blank(request.group_id), "GroupId can't be empty.")
-    _require(request.instance_id is None or not is_blank(request.instance_id), "InstanceId can't be empty.")
-    _require(request.rack_id is None or not is_blank(request.rack_id), "RackId can't be empty.")
+    check_not_blank(
+        STREAMS_VALIDATION,
+        {
+            "MemberId": request.member_id,
+            "GroupId": request.group_id,
+            "InstanceId": request.instance_id,
+            "RackId": request.rack_id,
+        },
+    )
     tasks = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if epoch == JOINING:
         _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
@@ -60,8 +69,3 @@ def _check_changelogs(request: StreamsGroupHeartbeatRequest) -> None:
                     f"Changelog topic {changelog.name} must have an undefined partition count, but it is set to "
                     f"{changelog.partitions}.",
                 )
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Refusal(ErrorCode.INVALID_REQUEST, *STREAMS_VALIDATION, message)
