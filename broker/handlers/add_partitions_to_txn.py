@@ -53,7 +53,9 @@ async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Add
         codes: Codes | ErrorCode = _refused_partitions(name, partitions[name], ctx, by_broker=by_broker)
         if not codes:
             try:
-                codes = await _coordinator_codes(transaction, partitions[name], ctx, client=TV2 if by_broker else TV0)
+                codes = await _coordinator_codes(
+                    transaction, partitions[name], ctx, client_transaction_version=TV2 if by_broker else TV0
+                )
             except KafkaError as error:
                 codes = dict.fromkeys(partitions[name], error.code) if transaction.verify_only else error.code
         if isinstance(codes, ErrorCode):
@@ -95,7 +97,7 @@ async def _coordinator_codes(
     partitions: Sequence[TopicPartition],
     ctx: RequestContext,
     *,
-    client: int,
+    client_transaction_version: int,
 ) -> Codes | ErrorCode:
     """Return the coordinator's code for each verified partition, or one for all (transactions C.1.1 P5 to P14, C.1.3).
 
@@ -115,7 +117,13 @@ async def _coordinator_codes(
     pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
     await runtime.ask(
         lambda machine, now_ms, to: machine.add_partitions(
-            name, producer, frozenset(partitions), now_ms, to, client=client, pending_first=pending_first
+            name,
+            producer,
+            frozenset(partitions),
+            now_ms,
+            to,
+            client_transaction_version=client_transaction_version,
+            pending_first=pending_first,
         ),
         cause=ctx,
     )

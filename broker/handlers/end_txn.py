@@ -22,11 +22,14 @@ async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     ending = EndRequest(request.producer_id, request.producer_epoch, request.committed)
-    client = TV2 if features.end_txn_bumps_epoch(ctx.version) else TV0
-    go_on_with: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
-        lambda machine, now_ms, to: machine.end(name, ending, now_ms, to, client=client), cause=ctx
+    client_transaction_version = TV2 if features.end_txn_bumps_epoch(ctx.version) else TV0
+    next_producer: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
+        lambda machine, now_ms, to: machine.end(
+            name, ending, now_ms, to, client_transaction_version=client_transaction_version
+        ),
+        cause=ctx,
     )
-    return EndTxnResponse(producer_id=go_on_with.producer_id, producer_epoch=go_on_with.producer_epoch)
+    return EndTxnResponse(producer_id=next_producer.producer_id, producer_epoch=next_producer.producer_epoch)
 
 
 def refuse(request: EndTxnRequest, error: KafkaError, version: int) -> EndTxnResponse:  # noqa: ARG001

@@ -185,24 +185,24 @@ class TransactionMachine:
         now_ms: int,
         to: Hashable,
         *,
-        client: int = TV0,
+        client_transaction_version: int = TV0,
         pending_first: bool = True,
     ) -> TransactionOutcome:
         """Add partitions to the transaction; the first ones begin it (transactions C.1.1 P7 to P14).
 
         Replies with ``None``.
 
-        ``client`` is :data:`TV2` if a broker adds them for a client that supports KIP-890. ``pending_first``: see
-        :func:`~broker.coordination.transaction.rules.check_may_add`.
+        ``client_transaction_version`` is :data:`TV2` if a broker adds them for a client that supports KIP-890.
+        ``pending_first``: see :func:`~broker.coordination.transaction.rules.check_may_add`.
 
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS or PRODUCER_FENCED.
         """
         stored = self._known(name, "transactions C.1.1 P7", KIP_98)
-        check_may_add(stored, self._in_transition(name), producer, pending_first=pending_first)
+        check_may_add(stored, producer, transition_pending=self._in_transition(name), pending_first=pending_first)
         if stored.state is _S.ONGOING and stored.partitions is not None and partitions <= stored.partitions:
             return Outcome(effects=(Reply(to, None),))
-        record = self._steps.added(stored, partitions, client, now_ms)
+        record = self._steps.added(stored, partitions, client_transaction_version, now_ms)
         if stored.state is _S.ONGOING:
             return self._written(record, to, (Reply(to, None),), ADDED)
         return self._written(record, to, (*self._scans.watch_timeout(record, now_ms), Reply(to, None)), BEGUN)
@@ -228,7 +228,7 @@ class TransactionMachine:
     # --- EndTxn ------------------------------------------------------------------------------------------------------
 
     def end(
-        self, name: str, request: EndRequest, now_ms: int, to: Hashable, *, client: int = TV0
+        self, name: str, request: EndRequest, now_ms: int, to: Hashable, *, client_transaction_version: int = TV0
     ) -> TransactionOutcome:
         """Commit or abort; replies the :class:`ProducerIdAndEpoch` to use next (:data:`NO_PRODUCER` before KIP-890).
 
@@ -238,15 +238,15 @@ class TransactionMachine:
             Refusal: see :mod:`broker.coordination.transaction.rules`.
             KafkaError: if the epochs are exhausted and no producer id could be allocated.
         """
-        newer = client >= TV2
+        newer = client_transaction_version >= TV2
         stored = self._known(
             name, *(("transactions C.3.2 U2", KIP_890) if newer else ("transactions C.3.1 T3", KIP_98))
         )
         decide = end_by_newer_client if newer else end_by_older_client
-        if decide(stored, self._in_transition(name), request) is Ending.REPEAT:
-            return Outcome(effects=(Reply(to, _next_producer(stored, client)),))
-        record = self._steps.prepared(stored, request.committed, client, now_ms)
-        effects = (Reply(to, _next_producer(record, client)), markers_of(record))
+        if decide(stored, request, transition_pending=self._in_transition(name)) is Ending.REPEAT:
+            return Outcome(effects=(Reply(to, _next_producer(stored, client_transaction_version)),))
+        record = self._steps.prepared(stored, request.committed, client_transaction_version, now_ms)
+        effects = (Reply(to, _next_producer(record, client_transaction_version)), markers_of(record))
         return self._written(record, to, effects, reason_of_end(request, newer=newer))
 
     def markers_written(
@@ -381,9 +381,9 @@ class TransactionMachine:
         return Outcome((record,), effects, on_append_error=self._scans.rearming(refused), reason=reason)
 
 
-def _next_producer(record: TransactionRecord, client: int) -> ProducerIdAndEpoch:
+def _next_producer(record: TransactionRecord, client_transaction_version: int) -> ProducerIdAndEpoch:
     """Return the producer to use after EndTxn; a rotated id is returned before its transaction is complete."""
-    if client < TV2:
+    if client_transaction_version < TV2:
         return NO_PRODUCER
     if record.state in COMPLETED_BY and record.next_producer_id >= 0:
         return ProducerIdAndEpoch(record.next_producer_id, 0)

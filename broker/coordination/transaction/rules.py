@@ -70,21 +70,21 @@ ADDED = Reason("partitions added", "transactions C.1.1 P14", KIP_98)
 
 
 def check_may_add(
-    stored: TransactionRecord, completing: bool, producer: ProducerIdAndEpoch, *, pending_first: bool
+    stored: TransactionRecord, producer: ProducerIdAndEpoch, *, transition_pending: bool, pending_first: bool
 ) -> None:
     """Refuse a producer other than the current one, and all producers while the previous transaction is completed.
 
-    ``completing``: its markers are being written. ``pending_first``: check this before the producer, as since 4.0;
-    older releases check the producer first.
+    ``transition_pending``: its markers, or a record of this id, are still being written. ``pending_first``: check this
+    before the producer, as since 4.0; older releases check the producer first.
 
     Raises:
         Refusal: CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
     """
-    if completing and pending_first:
+    if transition_pending and pending_first:
         raise concurrent("transactions C.1.1 P8", KIP_98)
     check_producer_id(stored, producer.producer_id, "transactions C.1.1 P9", KIP_98)
     check_epoch(stored, producer.producer_epoch, "transactions C.1.1 P10", KIP_98)
-    if completing:
+    if transition_pending:
         raise concurrent("transactions C.1.1 P11", KIP_98)
     check_not_prepared(stored, "transactions C.1.1 P12", KIP_98)
 
@@ -139,17 +139,18 @@ def reason_of_end(request: EndRequest, *, newer: bool) -> Reason:
     return _REASONS[request.committed, newer]
 
 
-def end_by_older_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
+def end_by_older_client(stored: TransactionRecord, request: EndRequest, *, transition_pending: bool) -> Ending:
     """Decide EndTxn 0 to 4 (transactions C.3.1 T4 to T12).
 
-    ``completing``: markers of the previous transaction are still being written.
+    ``transition_pending``: markers of the previous transaction, or a record of this id, are still being written.
 
     Raises:
         Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS or INVALID_TXN_STATE.
     """
+    # The producer first: a zombie is fenced even while markers are written, and does not retry.
     check_producer_id(stored, request.producer_id, "transactions C.3.1 T4", KIP_98)
     check_epoch(stored, request.producer_epoch, "transactions C.3.1 T5", KIP_98)
-    if completing:
+    if transition_pending:
         raise concurrent("transactions C.3.1 T6", KIP_98)
     done = _S.COMPLETE_COMMIT if request.committed else _S.COMPLETE_ABORT
     under_way = _S.PREPARE_COMMIT if request.committed else _S.PREPARE_ABORT
@@ -162,7 +163,7 @@ def end_by_older_client(stored: TransactionRecord, completing: bool, request: En
     raise _wrong_state(stored, _OLDER_ROWS[stored.state], KIP_98)
 
 
-def end_by_newer_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
+def end_by_newer_client(stored: TransactionRecord, request: EndRequest, *, transition_pending: bool) -> Ending:
     """Decide EndTxn 5 (transactions C.3.2 U3 to U6).
 
     An epoch is used by one transaction only, so it distinguishes a retry from a new request.
@@ -170,7 +171,9 @@ def end_by_newer_client(stored: TransactionRecord, completing: bool, request: En
     Raises:
         Refusal: as :func:`end_by_older_client`.
     """
-    if completing:
+    # Before the producer, unlike for older clients: the transition may change the epoch and the producer id, so that
+    # only afterwards a retry and a fenced producer can be distinguished.
+    if transition_pending:
         raise concurrent("transactions C.3.2 U3", KIP_890)
     overflow_retry = (
         stored.previous_producer_id == request.producer_id

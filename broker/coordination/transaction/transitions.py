@@ -130,7 +130,7 @@ _S = TransactionState
 UNWRITABLE = "transactions F.2"
 """Rule that refuses a record with fields that ``transaction.version`` 0 does not have."""
 TV0, TV2 = 0, 2
-"""Transaction protocol of a client: without and with an epoch bump per transaction (KIP-890). 1 acts as 0."""
+"""Transaction versions of clients: without and with an epoch bump per transaction (KIP-890). 1 acts as 0."""
 
 
 class Transitions:
@@ -162,11 +162,15 @@ class Transitions:
             timeout_ms=timeout_ms,
             partitions=None,
             start_ms=NO_TIMESTAMP_MS,
-            client=old.client_transaction_version,
+            client_transaction_version=old.client_transaction_version,
         )
 
     def added(
-        self, old: TransactionRecord, partitions: frozenset[TopicPartition], client: int, now_ms: int
+        self,
+        old: TransactionRecord,
+        partitions: frozenset[TopicPartition],
+        client_transaction_version: int,
+        now_ms: int,
     ) -> TransactionRecord:
         """Return the record with more partitions; the first ones begin the transaction and its timeout."""
         begins = old.state in IDLE
@@ -176,17 +180,26 @@ class Transitions:
             now_ms,
             partitions=partitions if begins or old.partitions is None else old.partitions | partitions,
             start_ms=now_ms if begins else old.start_ms,
-            client=client,
+            client_transaction_version=client_transaction_version,
         )
 
-    def prepared(self, old: TransactionRecord, committed: bool, client: int, now_ms: int) -> TransactionRecord:
+    def prepared(
+        self, old: TransactionRecord, committed: bool, client_transaction_version: int, now_ms: int
+    ) -> TransactionRecord:
         """Return the Prepare record. KIP-890 bumps the epoch, or allocates a producer id if epochs are exhausted."""
         state = _S.PREPARE_COMMIT if committed else _S.PREPARE_ABORT
         begins = old.state in IDLE  # an abort without a transaction is prepared and completed like any other
         partitions = frozenset() if begins else old.partitions
         start_ms = now_ms if begins else old.start_ms
-        if client < TV2:
-            return self._record(old, state, now_ms, partitions=partitions, start_ms=start_ms, client=client)
+        if client_transaction_version < TV2:
+            return self._record(
+                old,
+                state,
+                now_ms,
+                partitions=partitions,
+                start_ms=start_ms,
+                client_transaction_version=client_transaction_version,
+            )
         return self._bumped(old, state, now_ms, partitions, start_ms)
 
     def fenced(self, old: TransactionRecord, now_ms: int, *, keep_epoch: bool) -> TransactionRecord:
@@ -205,7 +218,7 @@ class Transitions:
             last_epoch=NO_PRODUCER_EPOCH,
             partitions=old.partitions,
             start_ms=old.start_ms,
-            client=TV0,
+            client_transaction_version=TV0,
         )
 
     def completed(self, old: TransactionRecord, now_ms: int) -> TransactionRecord:
@@ -219,7 +232,7 @@ class Transitions:
             epoch=0 if rotates else old.producer_epoch,
             partitions=frozenset(),
             start_ms=old.start_ms,
-            client=old.client_transaction_version,
+            client_transaction_version=old.client_transaction_version,
         )
 
     def _bumped(
@@ -241,7 +254,7 @@ class Transitions:
             next_producer_id=self._next_producer_id() if is_exhausted(old.producer_epoch) else NO_PRODUCER_ID,
             partitions=partitions,
             start_ms=start_ms,
-            client=TV2,
+            client_transaction_version=TV2,
         )
 
     def _record(
@@ -252,7 +265,7 @@ class Transitions:
         *,
         partitions: frozenset[TopicPartition] | None,
         start_ms: int,
-        client: int,
+        client_transaction_version: int,
         producer_id: int | None = None,
         epoch: int | None = None,
         last_epoch: int | None = None,
@@ -275,7 +288,7 @@ class Transitions:
                 f"{state.text} cannot follow {old.state.text}",
             )
         value_version = min(self._transaction_version(), 1)
-        if client and not value_version:
+        if client_transaction_version and not value_version:
             # Kafka fails to encode fields that version 0 of the record does not have, and the transition stays pending.
             self.stuck.add(old.transactional_id)
             raise Refusal(
@@ -296,7 +309,7 @@ class Transitions:
             start_ms,
             old.producer_id,
             next_producer_id,
-            client,
+            client_transaction_version,
             value_version,
             old.last_epoch if last_epoch is None else last_epoch,
         )

@@ -227,7 +227,7 @@ async def _ask(
     else:
         await runtime.ask(
             lambda machine, now_ms, to: machine.add_partitions(
-                transactional_id, producer, frozenset(places), now_ms, to, client=TV2
+                transactional_id, producer, frozenset(places), now_ms, to, client_transaction_version=TV2
             ),
             cause=ctx,
         )

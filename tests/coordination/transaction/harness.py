@@ -84,7 +84,7 @@ class Bench:
         producer: tuple[int, int],
         *partitions: tuple[str, int],
         name: str = "tx",
-        client: int = 0,
+        client_transaction_version: int = 0,
         pending_first: bool = True,
     ) -> None:
         """AddPartitionsToTxn."""
@@ -95,7 +95,7 @@ class Bench:
                 frozenset(partitions),
                 self.now_ms,
                 to,
-                client=client,
+                client_transaction_version=client_transaction_version,
                 pending_first=pending_first,
             )
         )
@@ -111,11 +111,22 @@ class Bench:
         return codes
 
     def end(
-        self, producer: tuple[int, int], committed: bool = True, *, name: str = "tx", client: int = 2
+        self,
+        producer: tuple[int, int],
+        committed: bool = True,
+        *,
+        name: str = "tx",
+        client_transaction_version: int = 2,
     ) -> ProducerIdAndEpoch:
         """EndTxn; the markers wait in :attr:`effects`."""
         given: ProducerIdAndEpoch = self.ask(
-            lambda to: self.machine.end(name, EndRequest(*producer, committed), self.now_ms, to, client=client)
+            lambda to: self.machine.end(
+                name,
+                EndRequest(*producer, committed),
+                self.now_ms,
+                to,
+                client_transaction_version=client_transaction_version,
+            )
         )
         return given
 

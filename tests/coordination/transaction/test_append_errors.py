@@ -15,7 +15,7 @@ def test_an_error_of_the_log_is_answered_as_the_coordinators_error(refused: int,
     bench.init()
     for operation in (
         lambda: bench.init(expected=(1000, 0)),
-        lambda: bench.add((1000, 1), FOO, client=2),
+        lambda: bench.add((1000, 1), FOO, client_transaction_version=2),
         lambda: bench.end((1000, 1)),
     ):
         before, state = len(bench.log), bench.state()
@@ -71,7 +71,7 @@ def test_a_refused_fence_of_a_newer_cluster_changes_nothing() -> None:
     """transaction.version 2."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     assert bench.code(bench.init) == 15
     assert bench.state() == ("Ongoing", 1000, 0)
@@ -81,7 +81,7 @@ def test_a_refused_timeout_is_tried_by_the_next_scan() -> None:
     """The transaction stays open until the log takes its abort."""
     bench = Bench()
     bench.init(timeout_ms=1_000)
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     bench.advance(10_000)
     assert bench.state() == ("Ongoing", 1000, 0)
@@ -95,7 +95,7 @@ def test_a_refused_completion_is_repeated_where_the_log_may_come_back(refused: i
     """COORDINATOR_NOT_AVAILABLE is tried again; a lost log is its new coordinator's business."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.end((1000, 0))
     bench.refuse_append = ErrorCode(refused)
     bench.write_markers()
@@ -119,12 +119,12 @@ def test_tombstones_that_were_refused_are_tried_by_the_next_scan() -> None:
     assert bench.machine.transactions == {}
 
 
-@pytest.mark.parametrize("client", [0, 2])
-def test_a_record_that_version_0_cannot_hold_leaves_its_id_in_transition(client: int) -> None:
+@pytest.mark.parametrize("client_transaction_version", [0, 2])
+def test_a_record_that_version_0_cannot_hold_leaves_its_id_in_transition(client_transaction_version: int) -> None:
     """UNSUPPORTED_VERSION, then CONCURRENT_TRANSACTIONS for all that writes, until a load (transactions B.3)."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.end((1000, 0))
     bench.write_markers()
     bench.version = 0
@@ -132,8 +132,8 @@ def test_a_record_that_version_0_cannot_hold_leaves_its_id_in_transition(client:
     for operation in (
         bench.init,
         lambda: bench.init(expected=(1000, 1)),
-        lambda: bench.add((1000, 1), FOO, client=client),
-        lambda: bench.end((1000, 1), client=client),
+        lambda: bench.add((1000, 1), FOO, client_transaction_version=client_transaction_version),
+        lambda: bench.end((1000, 1), client_transaction_version=client_transaction_version),
     ):
         assert bench.code(operation) == 51
     bench.version = 2
@@ -146,7 +146,7 @@ def test_the_scans_pass_over_an_id_that_stays_in_transition() -> None:
     """Its transaction does not time out, and it does not expire (transactions B.7, B.8)."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.version = 0
     assert bench.code(lambda: bench.end((1000, 0))) == 35
     bench.version = 2

@@ -20,10 +20,10 @@ def stored(state: S, epoch: int, *, producer_id: int = 1000, previous: int = 100
     return TransactionRecord("tx", producer_id, epoch, 60_000, state, partitions, 5, 5, previous)
 
 
-def outcome(decide: object, *arguments: object) -> Ending | int:
+def outcome(decide: object, *arguments: object, transition_pending: bool) -> Ending | int:
     """What was decided, or the code of the refusal."""
     try:
-        return decide(*arguments)  # type: ignore[operator, no-any-return]
+        return decide(*arguments, transition_pending=transition_pending)  # type: ignore[operator, no-any-return]
     except KafkaError as error:
         return int(error.code)
 
@@ -43,7 +43,7 @@ OLDER = {
 def test_an_older_client_ends_by_the_table(state: S) -> None:
     """Each state with commit and abort (transactions C.3.1 T7 to T12)."""
     found = tuple(
-        outcome(end_by_older_client, stored(state, 3), False, EndRequest(1000, 3, committed))
+        outcome(end_by_older_client, stored(state, 3), EndRequest(1000, 3, committed), transition_pending=False)
         for committed in (True, False)
     )
     assert found == OLDER[state]
@@ -54,10 +54,10 @@ def test_an_older_client_ends_by_the_table(state: S) -> None:
 def test_an_older_client_is_known_before_anything_else(state: S, committed: bool) -> None:
     """Producer id, epoch, outstanding markers, in that order (transactions C.3.1 T4, T5, T6)."""
     record = stored(state, 3)
-    assert outcome(end_by_older_client, record, True, EndRequest(1001, 9, committed)) == 49
-    assert outcome(end_by_older_client, record, True, EndRequest(1000, 2, committed)) == 90
-    assert outcome(end_by_older_client, record, True, EndRequest(1000, 4, committed)) == 90
-    assert outcome(end_by_older_client, record, True, EndRequest(1000, 3, committed)) == 51
+    assert outcome(end_by_older_client, record, EndRequest(1001, 9, committed), transition_pending=True) == 49
+    assert outcome(end_by_older_client, record, EndRequest(1000, 2, committed), transition_pending=True) == 90
+    assert outcome(end_by_older_client, record, EndRequest(1000, 4, committed), transition_pending=True) == 90
+    assert outcome(end_by_older_client, record, EndRequest(1000, 3, committed), transition_pending=True) == 51
 
 
 NEWER = {
@@ -75,7 +75,7 @@ NEWER = {
 def test_a_newer_client_ends_by_the_table(state: S) -> None:
     """All four columns of every row (transactions C.3.2 U6)."""
     found = tuple(
-        outcome(end_by_newer_client, stored(state, 3), False, EndRequest(1000, epoch, committed))
+        outcome(end_by_newer_client, stored(state, 3), EndRequest(1000, epoch, committed), transition_pending=False)
         for committed, epoch in itertools.product((False, True), (3, 2))
     )
     assert found == NEWER[state]
@@ -86,22 +86,22 @@ def test_a_newer_client_ends_by_the_table(state: S) -> None:
 def test_a_newer_client_waits_for_the_markers_before_it_is_known(state: S, committed: bool) -> None:
     """Outstanding markers, producer id, epoch, in that order (transactions C.3.2 U3, U4, U5)."""
     record = stored(state, 3)
-    assert outcome(end_by_newer_client, record, True, EndRequest(1001, 9, committed)) == 51
-    assert outcome(end_by_newer_client, record, False, EndRequest(1001, 9, committed)) == 49
+    assert outcome(end_by_newer_client, record, EndRequest(1001, 9, committed), transition_pending=True) == 51
+    assert outcome(end_by_newer_client, record, EndRequest(1001, 9, committed), transition_pending=False) == 49
     for epoch in (1, 4, 9):
-        assert outcome(end_by_newer_client, record, False, EndRequest(1000, epoch, committed)) == 90
+        assert outcome(end_by_newer_client, record, EndRequest(1000, epoch, committed), transition_pending=False) == 90
 
 
 def test_a_retry_over_the_rotation_is_recognised() -> None:
     """The producer at (p, 32766) is given (q, 0) again for the same decision, and only then (transactions E2-10)."""
     done = stored(S.COMPLETE_COMMIT, 0, producer_id=2000, previous=1000)
-    assert outcome(end_by_newer_client, done, False, EndRequest(1000, 32766, True)) is NONE
-    assert outcome(end_by_newer_client, done, False, EndRequest(1000, 32766, False)) == 48
-    assert outcome(end_by_newer_client, done, False, EndRequest(1000, 32765, True)) == 49
+    assert outcome(end_by_newer_client, done, EndRequest(1000, 32766, True), transition_pending=False) is NONE
+    assert outcome(end_by_newer_client, done, EndRequest(1000, 32766, False), transition_pending=False) == 48
+    assert outcome(end_by_newer_client, done, EndRequest(1000, 32765, True), transition_pending=False) == 49
     later = stored(S.COMPLETE_COMMIT, 1, producer_id=2000, previous=1000)
-    assert outcome(end_by_newer_client, later, False, EndRequest(1000, 32766, True)) == 49
+    assert outcome(end_by_newer_client, later, EndRequest(1000, 32766, True), transition_pending=False) == 49
     ongoing = stored(S.ONGOING, 0, producer_id=2000, previous=1000)
-    assert outcome(end_by_newer_client, ongoing, False, EndRequest(1000, 32766, True)) == 90
+    assert outcome(end_by_newer_client, ongoing, EndRequest(1000, 32766, True), transition_pending=False) == 90
 
 
 PREVIOUS = {

@@ -18,7 +18,7 @@ def prepared(*partitions: tuple[str, int]) -> Bench:
     """A commit that waits for its markers."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), *partitions, client=2)
+    bench.add((1000, 0), *partitions, client_transaction_version=2)
     bench.end((1000, 0))
     return bench
 

@@ -36,7 +36,7 @@ def test_the_next_transaction_starts_with_its_own_partitions() -> None:
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
-    bench.end((1000, 0), client=0)
+    bench.end((1000, 0), client_transaction_version=0)
     bench.write_markers()
     bench.advance(50)
     bench.add((1000, 0), BAR)
@@ -63,7 +63,7 @@ def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
-    bench.end((1000, 0), client=0)
+    bench.end((1000, 0), client_transaction_version=0)
     pending = list(bench.effects)
     assert bench.code(lambda: bench.add((1000, 0), FOO)) == 51
     assert bench.code(lambda: bench.add((1007, 0), FOO)) == 51
@@ -81,7 +81,7 @@ def test_ADD_10_before_4_0_another_producer_is_refused_first(producer: tuple[int
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
-    bench.end((1000, 0), client=0)
+    bench.end((1000, 0), client_transaction_version=0)
     assert bench.code(lambda: bench.add(producer, BAR, pending_first=False)) == code
     assert bench.code(lambda: bench.add(producer, BAR)) == 51
 
@@ -115,7 +115,7 @@ def test_ADD_11_verification_writes_nothing() -> None:
     assert verified(bench, (1001, 0)) == 49
     assert verified(bench, (1000, 1)) == 90
     assert verified(bench, (1000, 0)) == {FOO: ErrorCode.NONE, BAR: ErrorCode.TRANSACTION_ABORTABLE}
-    bench.end((1000, 0), client=0)
+    bench.end((1000, 0), client_transaction_version=0)
     assert verified(bench, (1000, 0)) == 51
     bench.write_markers()
     assert verified(bench, (1000, 0)) == {FOO: 120, BAR: 120}

@@ -21,16 +21,18 @@ def reasons(bench: Bench) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("client", "decided"), [(0, "transactions C.3.1 T7"), (2, "transactions C.3.2 U6")], ids=["older", "newer"]
+    ("client_transaction_version", "decided"),
+    [(0, "transactions C.3.1 T7"), (2, "transactions C.3.2 U6")],
+    ids=["older", "newer"],
 )
 @pytest.mark.parametrize("committed", [True, False])
-def test_each_step_of_a_transaction(client: int, decided: str, *, committed: bool) -> None:
+def test_each_step_of_a_transaction(client_transaction_version: int, decided: str, *, committed: bool) -> None:
     """From the first InitProducerId to the end of the markers."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
     bench.add((1000, 0), ("foo", 1))
-    bench.end((1000, 0), committed, client=client)
+    bench.end((1000, 0), committed, client_transaction_version=client_transaction_version)
     bench.write_markers()
     verb = "commit" if committed else "abort"
     assert reasons(bench) == [
@@ -154,5 +156,5 @@ def test_each_row_that_refuses_an_older_end(state: S, row: str, *, committed: bo
     bench.plant(state, 1)
     bench.machine.completions.clear()
     with pytest.raises(Refusal) as caught:
-        bench.end((1000, 1), committed, client=0)
+        bench.end((1000, 1), committed, client_transaction_version=0)
     assert caught.value.rule == f"transactions C.3.1 {row}"

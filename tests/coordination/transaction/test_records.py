@@ -44,7 +44,7 @@ def test_an_older_clients_transaction_keeps_its_epoch() -> None:
     bench.advance(5)
     bench.add((1000, 0), FOO, BAR)
     bench.advance(5)
-    assert bench.end((1000, 0), client=0) == (-1, -1)
+    assert bench.end((1000, 0), client_transaction_version=0) == (-1, -1)
     assert bench.effects == [Reply("me", (-1, -1)), markers(0, True, 0, FOO, BAR)]
     bench.advance(5)
     bench.write_markers()
@@ -62,7 +62,7 @@ def test_a_newer_clients_transaction_ends_one_epoch_on() -> None:
     """The Prepare record, the markers and the reply all have the next epoch (transactions E2-01)."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     assert bench.end((1000, 0)) == (1000, 1)
     assert bench.effects == [Reply("me", (1000, 1)), markers(1, True, 2, FOO)]
     bench.write_markers()
@@ -95,7 +95,7 @@ def test_E2_09_an_exhausted_epoch_rotates_the_producer_id_at_the_end() -> None:
     """The marker has the old id at 32767; the reply, and the Complete record, the new one at 0."""
     bench = Bench()
     bench.plant(S.EMPTY, 32766)
-    bench.add((1000, 32766), FOO, client=2)
+    bench.add((1000, 32766), FOO, client_transaction_version=2)
     assert bench.end((1000, 32766)) == (2000, 0)
     assert bench.effects[1:] == [markers(32767, True, 2, FOO)]
     prepared = bench.last
@@ -112,7 +112,7 @@ def test_IPI_14_a_newer_cluster_fences_by_one_epoch_and_remembers_the_last() -> 
     """A cluster with transaction.version 2 aborts an open transaction (transactions A.5)."""
     bench = Bench()
     bench.init()
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     assert bench.code(lambda: bench.init(expected=(1000, 0))) == 51
     assert bench.effects[1:] == [markers(1, False, 2, FOO)]
     assert bench.last == record(
@@ -166,11 +166,11 @@ def test_DSK_08_the_record_version_follows_the_feature() -> None:
     bench.init()
     assert bench.log[-1][1] is not None
     assert bench.log[-1][1][:2] == b"\0\0"
-    assert bench.code(lambda: bench.add((1000, 0), FOO, client=2)) == ErrorCode.UNSUPPORTED_VERSION
+    assert bench.code(lambda: bench.add((1000, 0), FOO, client_transaction_version=2)) == ErrorCode.UNSUPPORTED_VERSION
     bench = Bench(bench.log, version=0)  # until it is loaded again the id stays where the record failed
     bench.add((1000, 0), FOO)
     bench.version = 2
-    assert bench.end((1000, 0), client=0) == (-1, -1)
+    assert bench.end((1000, 0), client_transaction_version=0) == (-1, -1)
     assert bench.log[-1][1] is not None
     assert bench.log[-1][1][:2] == b"\0\1"
     assert Bench(bench.log).state() == ("PrepareCommit", 1000, 0)

@@ -16,7 +16,7 @@ def test_TMO_01_a_transaction_past_its_timeout_is_aborted_by_the_next_scan() -> 
     """Not at its deadline, and not when the deadline is exactly the scan's instant: strictly later."""
     bench = Bench()
     bench.init(timeout_ms=SCAN_MS)
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.effects.clear()
     bench.advance(SCAN_MS)
     assert bench.state()[0] == "Ongoing"
@@ -44,12 +44,12 @@ def test_TMO_03_04_a_newer_producer_comes_back_by_its_abort() -> None:
     """The abort is a retry of the coordinator's; the commit is not."""
     bench = Bench()
     bench.init(timeout_ms=1000)
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     bench.advance(SCAN_MS)
     bench.write_markers()
     assert bench.code(lambda: bench.end((1000, 0), committed=True)) == 48
     assert bench.end((1000, 0), committed=False) == (1000, 1)
-    bench.add((1000, 1), FOO, client=2)
+    bench.add((1000, 1), FOO, client_transaction_version=2)
 
 
 def test_TMO_02_an_older_producer_is_out_for_good() -> None:
@@ -61,7 +61,7 @@ def test_TMO_02_an_older_producer_is_out_for_good() -> None:
     bench.write_markers()
     assert bench.state() == ("CompleteAbort", 1000, 1)
     assert bench.code(lambda: bench.add((1000, 0), FOO)) == 90
-    assert bench.code(lambda: bench.end((1000, 0), client=0)) == 90
+    assert bench.code(lambda: bench.end((1000, 0), client_transaction_version=0)) == 90
     assert bench.init() == (1000, 2)
 
 
@@ -111,7 +111,7 @@ def test_ended_transactions_leave_one_timer_that_finds_nothing() -> None:
     bench = Bench()
     bench.init()
     for epoch in range(50):
-        bench.add((1000, epoch), FOO, client=2)
+        bench.add((1000, epoch), FOO, client_transaction_version=2)
         bench.end((1000, epoch))
         bench.write_markers()
     assert set(bench.timers) == {"timeouts", "expiries"}
@@ -205,7 +205,7 @@ def test_an_operator_aborts_as_a_timeout_does() -> None:
     assert bench.code(abort) == 49
     bench.init()
     assert bench.code(abort) == 48
-    bench.add((1000, 0), FOO, client=2)
+    bench.add((1000, 0), FOO, client_transaction_version=2)
     assert bench.code(abort) == 0
     assert bench.code(abort) == 51
     assert bench.state() == ("PrepareAbort", 1000, 1)

@@ -17,8 +17,8 @@ CONCURRENT = 51
         lambda bench: bench.init(expected=(1000, 0)),
         lambda bench: bench.add((1000, 0), BAR),
         lambda bench: bench.add((1000, 0), BAR, pending_first=False),
-        lambda bench: bench.end((1000, 0), client=0),
-        lambda bench: bench.end((1000, 0), client=2),
+        lambda bench: bench.end((1000, 0), client_transaction_version=0),
+        lambda bench: bench.end((1000, 0), client_transaction_version=2),
     ],
 )
 def test_every_operation_waits(operation: Callable[[Bench], object]) -> None:
@@ -41,9 +41,9 @@ def test_an_older_producer_is_checked_against_the_state_before() -> None:
     bench.init()
     bench.followers_lag = True
     bench.init()
-    assert bench.code(lambda: bench.end((1000, 0), client=0)) == CONCURRENT
+    assert bench.code(lambda: bench.end((1000, 0), client_transaction_version=0)) == CONCURRENT
     bench.replicate()
-    assert bench.code(lambda: bench.end((1000, 0), client=0)) == 90
+    assert bench.code(lambda: bench.end((1000, 0), client_transaction_version=0)) == 90
 
 
 def test_partitions_are_in_the_transaction_when_that_is_replicated() -> None:
