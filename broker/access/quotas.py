@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from broker.access.rates import MOST_MS, Rate, TokenBucket, Windows
-from broker.coordination.metadata.quota_image import Entity
+from broker.coordination.metadata.image import Entity
 from broker.coordination.metadata.quotas import (
     CLIENT_ID,
     CONNECTION_CREATION_RATE,

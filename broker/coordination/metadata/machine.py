@@ -30,7 +30,6 @@ from broker.coordination.metadata.effects import KraftVersionChanged, MetadataOu
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.features import FeatureUpdate
 from broker.coordination.metadata.image import ClusterImage, Topic
-from broker.coordination.metadata.internal_topics import internal_topic
 from broker.coordination.metadata.replay import apply
 from broker.coordination.metadata.topics import (
     MOST_PARTITIONS,
@@ -41,6 +40,7 @@ from broker.coordination.metadata.topics import (
     NewTopic,
     add_partitions,
     create_topic,
+    internal_topic,
 )
 from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, TransactionalAppend
 from broker.coordination.settings import Settings

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from broker.coordination.metadata.image import ClusterImage
-from broker.coordination.metadata.quota_image import Entity, entity_hash
+from broker.coordination.metadata.image import ClusterImage, Entity, entity_hash
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity

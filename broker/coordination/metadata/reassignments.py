@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from broker.coordination.metadata.assignments import check_assignment, refused
 from broker.coordination.metadata.controller import Controller
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.image import NO_LEADER, Partition, Topic
+from broker.coordination.metadata.topics import check_assignment, invalid_assignment
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionChangeRecord
 from protocol.pauses import pause
@@ -76,7 +76,7 @@ def _cancel(controller: Controller, topic: Topic, index: int, partition: Partiti
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding_replicas)
     if not isr and not controller.unclean_allowed(topic.name):
-        raise refused(
+        raise invalid_assignment(
             f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
             "leader election."
         )

@@ -1,6 +1,7 @@
-"""Decisions of CreateTopics and CreatePartitions (core B.7, B.8).
+"""Decisions of CreateTopics and CreatePartitions (core B.7, B.8), manual assignments and internal topics among them.
 
-The handlers check requests as a whole (duplicates, authorization, timeouts).
+The handlers check requests as a whole (duplicates, authorization, timeouts). Kafka creates its internal topics when
+they are first needed (transactions B.10, groups D.9).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,13 +9,73 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.metadata.assignments import check_assignment, new_partition, refused
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from protocol.pauses import pause
 from protocol.topic_names import check_topic_name, colliding_form, may_collide
+
+# --- manual assignments -----------------------------------------------------------------------------------------------
+
+
+def check_assignment(controller: Controller, replicas: Sequence[int], size: int | None = None) -> None:
+    """Check one partition's replicas; ``size`` is the expected replication factor.
+
+    Raises:
+        KafkaError: INVALID_REPLICA_ASSIGNMENT with Kafka's message, for the first problem.
+    """
+    if not replicas:
+        raise invalid_assignment("The manual partition assignment includes an empty replica list.")
+    previous = None
+    for broker_id in sorted(replicas):
+        broker = controller.image.brokers.get(broker_id)
+        includes = f"The manual partition assignment includes broker {broker_id}, but"
+        if broker is None:
+            raise invalid_assignment(f"{includes} no such broker is registered.")
+        if broker.directories and set(broker.directories) <= set(broker.cordoned or ()):
+            raise invalid_assignment(f"{includes} all its log directories are cordoned.")
+        if broker_id == previous:
+            raise invalid_assignment(f"The manual partition assignment includes the broker {broker_id} more than once.")
+        previous = broker_id
+    if size is not None and len(replicas) != size:
+        raise invalid_assignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {size} replica(s)."
+        )
+
+
+def new_partition(controller: Controller, topic_id: UUID, index: int, replicas: Sequence[int]) -> PartitionRecord:
+    """Return the record of a partition on these brokers, led by the first active one.
+
+    Raises:
+        KafkaError: INVALID_REPLICA_ASSIGNMENT if none of them is active.
+    """
+    pause()
+    isr = tuple(broker_id for broker_id in replicas if controller.image.active(broker_id))
+    if not isr:
+        raise invalid_assignment(
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
+        )
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=tuple(replicas),
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=tuple(controller.directory_of(broker_id) for broker_id in replicas),
+    )
+
+
+def invalid_assignment(message: str) -> KafkaError:
+    """Return INVALID_REPLICA_ASSIGNMENT with a message."""
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+# --- topics and partitions --------------------------------------------------------------------------------------------
 
 MOST_PARTITIONS = 10_000
 """Largest number of new partitions of a request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
@@ -130,12 +191,12 @@ def _assigned(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[P
     size: int | None = None
     for index, replicas in topic.assignments:
         if index in found:
-            raise refused(f"Found multiple manual partition assignments for partition {index}")
+            raise invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
         check_assignment(controller, replicas, size)
         size = len(replicas)
         found[index] = new_partition(controller, topic_id, index, replicas)
     if set(found) != set(range(len(found))):
-        raise refused("partitions should be a consecutive 0-based integer sequence")
+        raise invalid_assignment("partitions should be a consecutive 0-based integer sequence")
     return [found[index] for index in range(len(found))]
 
 
@@ -174,7 +235,7 @@ def add_partitions(controller: Controller, wanted: MorePartitions, most: int, ch
         )
     factor = len(topic.partitions[0].replicas)
     if wanted.assignments is not None and len(wanted.assignments) != want - have:
-        raise refused(
+        raise invalid_assignment(
             f"Attempted to add {want - have} additional partition(s), but only {len(wanted.assignments)} assignment(s) "
             "were specified."
         )
@@ -190,3 +251,50 @@ def add_partitions(controller: Controller, wanted: MorePartitions, most: int, ch
         for replicas in assignments:
             check_assignment(controller, replicas, factor)
     return [new_partition(controller, topic.id, have + i, replicas) for i, replicas in enumerate(assignments)]
+
+
+# --- internal topics --------------------------------------------------------------------------------------------------
+
+
+# Broker settings' prefix of each topic's partition count and replication factor.
+_PREFIXES: Mapping[str, str] = {
+    "__consumer_offsets": "offsets.topic",
+    "__transaction_state": "transaction.state.log",
+    "__share_group_state": "share.coordinator.state.topic",
+}
+
+
+def internal_topic(controller: Controller, name: str) -> NewTopic:
+    """Return the specification of an internal topic by the broker's settings.
+
+    Kafka's default replication factor of 3 is lowered to the number of active brokers, so that one broker is enough. A
+    configured factor is kept: creation then fails if there are too few brokers, as in Kafka.
+    """
+    prefix = _PREFIXES[name]
+    setting = f"{prefix}.replication.factor"
+    factor = controller.settings.int(setting)
+    if setting not in controller.settings.static:
+        factor = max(1, min(factor, sum(broker.active for broker in controller.image.brokers.values())))
+    count = controller.settings.int(f"{prefix}.num.partitions")
+    return NewTopic(name, count, factor, configs=_configs(controller, name, prefix))
+
+
+def _configs(controller: Controller, name: str, prefix: str) -> dict[str, str | None]:
+    segment_bytes = str(controller.settings.int(f"{prefix}.segment.bytes"))
+    if name == "__transaction_state":
+        return {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(controller.settings.int("transaction.state.log.min.isr")),
+            "segment.bytes": segment_bytes,
+            "unclean.leader.election.enable": "false",
+        }
+    if name == "__share_group_state":
+        return {
+            "compression.type": "producer",
+            "cleanup.policy": "delete",
+            "min.insync.replicas": str(controller.settings.int("share.coordinator.state.topic.min.isr")),
+            "segment.bytes": segment_bytes,
+            "retention.ms": "-1",
+        }
+    return {"compression.type": "producer", "cleanup.policy": "compact", "segment.bytes": segment_bytes}
