@@ -69,13 +69,15 @@ class ClientConnection(asyncio.BufferedProtocol):
         # What the serving task waits for; None while it is not waiting.
         self._arrived: asyncio.Future[None] | None = None
         self._begun: Begun | None = None  # a response in progress that the serving task has to complete
+        self._task: asyncio.Task[None] | None = None  # the serving task
         self._at_once = False  # in the transport's callback, which already marks the connection as active
         self._writable: asyncio.Future[None] | None = None
 
-        # Started, then lost by the peer or closed by the broker. Requests of a lost peer are still served.
+        # Started, then lost by the peer or closed by the broker. Requests of a lost peer are still served, unless the
+        # broker's process has ended.
         self._started = False
         self._reading = True
-        self._lost = self._closed = False
+        self._lost = self._closed = self._ended = False
         self.silent = False
         """Whether a fault leaves the client without responses from now on."""
 
@@ -222,6 +224,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Begin to read and to serve."""
         self._started = True
         self.resume_reading()
+        self._server.serving[self] = None
         self._server.tasks.start_soon(self._serve)
 
     def hang_up(self, *, reset: bool = False, waits: bool = False) -> None:
@@ -237,6 +240,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             close_behind(self.transport)
         else:
             self.transport.abort()
+
+    def end(self) -> None:
+        """End with the broker's process: no request is served any more, not even what is left of one in progress.
+
+        So that it changes neither what other brokers have nor, once it has started again, what this one has.
+        """
+        self._ended = self._closed = True
+        self._frames.clear()
+        if self._begun is not None:
+            self._begun.cancel()
+            self._begun = None
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
 
     def refuse(self, reason: str, frame: bytearray | None = None, *, reset: bool = False) -> None:
         """Close the connection, and log the peer, the request and the reason in one line."""
@@ -269,7 +285,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._at_once = False
 
     async def _serve(self) -> None:
-        turn = Slices(_TURN_US)
+        turn, self._task = Slices(_TURN_US), asyncio.current_task()
         try:
             while not self._closed:
                 if self._frames:
@@ -286,12 +302,14 @@ class ClientConnection(asyncio.BufferedProtocol):
                     await self._go_on()
                     turn = Slices(_TURN_US)
         except asyncio.CancelledError:
-            self._end()
-            raise
+            if not self._ended:  # else only this task is cancelled, not the task group
+                self._cancel()
+                raise
         except Exception:  # noqa: BLE001 - a failure of one connection must not affect others
             _log.exception("connection failed", peer=self.info.client_host)
             self.hang_up()
         finally:
+            self._server.serving.pop(self, None)
             if self.info.at_end is not None:
                 at_end, self.info.at_end = self.info.at_end, None
                 at_end()
@@ -302,7 +320,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if begun is not None:
             await begun
 
-    def _end(self) -> None:
+    def _cancel(self) -> None:
         """Close the connection, because the server stops."""
         if self._begun is not None:
             self._begun.cancel()

@@ -28,6 +28,14 @@ class Answering(Protocol):
         ...
 
 
+class Serving(Protocol):
+    """A connection whose requests are served."""
+
+    def end(self) -> None:
+        """End its requests with the broker's process."""
+        ...
+
+
 @dataclass(slots=True)
 class Tls:
     """The TLS context of one listener, and the settings from which it was built."""
@@ -50,6 +58,8 @@ class Listening:
 
         # Shared by the connections. A transport fills the scratch buffer and reports it in the same step.
         self.connections = Connections[Held](settings, clock)
+        self.serving: dict[Serving, None] = {}
+        """The connections whose requests are served, also those that their clients have closed meanwhile."""
         self.refusals = RefusalLog(clock)
         self.scratch = bytearray(SCRATCH_BYTES)
         self._count = 0

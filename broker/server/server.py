@@ -96,10 +96,12 @@ class BrokerServer(Listening):
         self._servers.clear()
 
     def close(self, *, reset: bool = False) -> None:
-        """Close everything, in order or with TCP resets."""
+        """Close everything, in order or with TCP resets, as the broker's process ends."""
         self._wake_waiting()
         self.stop_listening()
         self.connections.close(reset=reset)
+        for connection in list(self.serving):
+            connection.end()
         self.refusals.close()
 
     @property

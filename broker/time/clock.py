@@ -430,6 +430,10 @@ class Begun:
                 return
 
     def cancel(self) -> None:
-        """End the coroutine without a task."""
+        """End the coroutine without a task, and what it waits for, as the cancellation of its task would."""
+        if self._error is not None:
+            return
+        if isinstance(self._waits_for, asyncio.Future):
+            self._waits_for.cancel()
         with suppress(asyncio.CancelledError):
             self._work.throw(asyncio.CancelledError())
