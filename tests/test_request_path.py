@@ -13,7 +13,7 @@ from protocol.apis import ApiKey
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from tools.request_path import WALKS, walked
 
-MOST_FILES = {"produce": 25, "end-txn": 40, "clock-advance": 5}
+MOST_FILES = {"produce": 25, "end-txn": 38, "clock-advance": 5}
 FAULTS = "broker/steering/faults/rules.py"
 QUOTAS = "broker/request/throttling.py"
 AUTHENTICATION = "broker/request/authentication.py"

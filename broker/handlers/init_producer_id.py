@@ -6,7 +6,7 @@ Not done: nothing.
 
 from functools import partial
 
-from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
+from broker.coordination.transaction.completion import NEVER_TIMES_OUT_MS
 from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext, ResourceType

@@ -23,8 +23,7 @@ from storage.files import File
 from storage.log.config import LogConfig
 from storage.log.context import Cut, LogContext
 from storage.log.offsets import LeaderEpochs
-from storage.log.partition_log import PartitionLog
-from storage.log.producer_log import replay
+from storage.log.partition_log import PartitionLog, replay
 from storage.log.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,

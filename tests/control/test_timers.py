@@ -96,7 +96,9 @@ TIMERS = {
     f"{_TRANSACTIONS}/machine.py TransactionMachine.scan_timeouts": (
         "scenarios/transactions/test_end.py::test_TMO_01_02_an_older_producer_does_not"
     ),
-    f"{_TRANSACTIONS}/scans.py Scan.watch": ("scenarios/transactions/test_end.py::test_EXP_01_02_an_unused_id_expires"),
+    f"{_TRANSACTIONS}/completion.py Scan.watch": (
+        "scenarios/transactions/test_end.py::test_EXP_01_02_an_unused_id_expires"
+    ),
     "partitions/fetch/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
     "cluster/metadata_publisher.py MetadataPublisher.load_coordinator": (
         "control/test_groups.py::test_a_coordinator_takes_its_time_to_load"

@@ -35,7 +35,14 @@ from typing import Any
 from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
 from broker.coordination.settings import Settings
-from broker.coordination.transaction.completion import Completion, Completions, markers_of, producer_of
+from broker.coordination.transaction.completion import (
+    Completion,
+    Completions,
+    Scans,
+    markers_of,
+    producer_of,
+    timed_out,
+)
 from broker.coordination.transaction.rules import (
     ADDED,
     BEGUN,
@@ -52,7 +59,6 @@ from broker.coordination.transaction.rules import (
     not_appended,
     reason_of_end,
 )
-from broker.coordination.transaction.scans import Scans, timed_out
 from broker.coordination.transaction.states import COMPLETED_BY, KIP_98, KIP_890
 from broker.coordination.transaction.transitions import (
     NO_PRODUCER,

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.coordination.outcome import TransactionOutcome, WriteMarkers
-from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
+from broker.coordination.transaction.completion import NEVER_TIMES_OUT_MS
 from protocol.log_records.transaction import TransactionTombstone
 from tests.coordination.transaction.harness import BAR, FOO, Bench, S
 
