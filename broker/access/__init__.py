@@ -1,6 +1,6 @@
-"""Authentication and authorization (core G.1, G.2, G.5; KIP-43, KIP-152, KIP-368).
+"""Who may do what, and how much (core G; KIP-13, KIP-43, KIP-124, KIP-152, KIP-368).
 
-:mod:`sasl_gate` decides which requests a connection may send before and after authentication;
-:mod:`broker.request.authentication` puts it in front of the dispatcher. :mod:`broker.access.sasl` checks credentials;
-:mod:`authorizer` evaluates the ACLs in the metadata.
+:mod:`authorizer` evaluates the ACLs of the metadata, :mod:`quotas` and :mod:`rates` hold clients to their quotas,
+:mod:`sasl` checks credentials, :mod:`tls` makes the contexts of listeners. What a connection may send before and after
+its authentication is decided in :mod:`broker.request.sasl_gate`.
 """

@@ -22,7 +22,7 @@ from broker.coordination.metadata.quotas import (
     USER,
 )
 from broker.settings import BrokerSettings
-from broker.settings.model import MAX_LONG
+from broker.settings.model import MAX_INT, MAX_LONG
 
 REQUEST_COST = 0.01
 """The charge of each request, in percent of a thread's second: 100 us. Measured times would differ between runs."""
@@ -158,7 +158,7 @@ class RateQuota:
         if bound is None:
             return None
         most = bound * (self._windows.number - 1) * (self._windows.size_ms // 1000)
-        return 0 if math.isnan(most) else int(min(most, MOST_MS))
+        return 0 if math.isnan(most) else int(min(most, MAX_INT))
 
 
 class MutationQuota:

@@ -1,6 +1,6 @@
 """Prometheus metrics, computed at each scrape; serving requests costs nothing more."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from broker.control.exporter_metrics import groups_and_partitions
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.control.watched import Watched
-from broker.steering.journal.counts import LATENCY_BOUNDS_NS, Counts
+from broker.steering.journal.counts import LATENCY_BOUNDS_NS, Counts, Totals
 from broker.steering.journal.entries import title
 from broker.time.clock import in_slices
 from protocol.log_records.transaction import TransactionState
@@ -82,17 +82,17 @@ class _Gathered:
         yield from _process()
 
     def _requests(self) -> "Iterator[Metric]":
-        counted = self._source.journal.counts.by_api
-        rows = (
-            ("requests", "Requests served", 0, 1),
-            ("request_seconds", "Duration of requests, including waiting", 1, 1e-9),
-            ("received_bytes", "Bytes of requests", 2, 1),
-            ("sent_bytes", "Bytes of responses", 3, 1),
+        totals_of_apis = sorted(self._source.journal.counts.by_api.items())
+        rows: tuple[tuple[str, str, Callable[[Totals], float]], ...] = (
+            ("requests", "Requests served", lambda totals: totals.requests),
+            ("request_seconds", "Duration of requests, including waiting", lambda totals: totals.took_ns * 1e-9),
+            ("received_bytes", "Bytes of requests", lambda totals: totals.in_bytes),
+            ("sent_bytes", "Bytes of responses", lambda totals: totals.out_bytes),
         )
-        for name, text, at, unit in rows:
+        for name, text, value in rows:
             family = _counter(name, text, ["api"])
-            for key, counts in sorted(counted.items()):
-                family.add_metric([title(key)], counts[at] * unit)
+            for key, totals in totals_of_apis:
+                family.add_metric([title(key)], value(totals))
             yield family
 
     def _answers(self) -> "Iterator[Metric]":
@@ -127,7 +127,7 @@ def _latencies(counted: Counts) -> "Metric":
     bounds = [*(f"{bound / 1e9:g}" for bound in LATENCY_BOUNDS_NS), "+Inf"]
     for key, counts in sorted(counted.latencies.items()):
         buckets = list(zip(bounds, map(float, accumulate(counts)), strict=True))
-        family.add_metric([title(key)], buckets, counted.by_api[key][1] * 1e-9)
+        family.add_metric([title(key)], buckets, counted.by_api[key].took_ns * 1e-9)
     return family
 
 

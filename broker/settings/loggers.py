@@ -1,6 +1,6 @@
 """The log levels of one broker, as the BROKER_LOGGER resource reports and sets them (core C.5).
 
-They are lost at a restart. A logger without its own level has that of its parent, in the end that of root.
+They are lost at a restart. A logger without its own level has that of root.
 """
 
 from broker.settings.model import Operation

@@ -1,4 +1,7 @@
-"""How histories are played, on two clusters of ours: what the player does beside the steps changes no log."""
+"""The player deletes only the topics that its own steps created: what it does beside the steps changes no log.
+
+Both clusters are Understudy, so every play has to be the same on both.
+"""
 
 from comparison.exchange import Pair
 from comparison.histories.play import Player

@@ -72,12 +72,12 @@ class Worker:
         self.until(lambda: self.ask("PUT", path, configuration) is not None)
 
     def configure(self, connector: str, configuration: Mapping[str, str]) -> None:
-        """Do that, and wait until it and its tasks run."""
+        """Create the connector, or change its settings, and wait until it and its tasks are RUNNING."""
         self.put(connector, configuration)
         self.until(lambda: self.states(connector) in (["RUNNING"] * count for count in range(2, 20)))
 
     def states(self, connector: str) -> list[str]:
-        """Those of the connector and of its tasks."""
+        """Return the states of the connector and of its tasks; none before there is a status."""
         status = self.ask("GET", f"/connectors/{connector}/status")
         if status is None:
             return []
@@ -85,13 +85,13 @@ class Worker:
         return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
 
     def until(self, condition: Any) -> None:
-        """Wait for it, as long as the worker runs."""
+        """Wait for a condition, as long as the worker runs."""
         until(condition, self.process, self.folder)
 
 
 @contextmanager
 def worker(bootstrap: str, folder: Path, jars: str = "connect") -> Iterator[Worker]:
-    """Start one that answers, with the jars of java/JARS; it ends with the block."""
+    """Start a worker of Kafka Connect with the jars of java/JARS, wait until it answers, and end it with the block."""
     (port,) = free_ports(1)
     properties = folder / "worker.properties"
     lines = (f"{name}={value}\n" for name, value in worker_properties(bootstrap, port).items())

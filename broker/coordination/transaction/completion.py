@@ -175,7 +175,7 @@ class Progress(Enum):
     """Progress of a transaction's markers after some results."""
 
     WAITING = "waiting"
-    AGAIN = "again"
+    RETRY = "retry"
     """Some must be sent again, and no retry is scheduled yet."""
     DONE = "done"
 
@@ -186,11 +186,11 @@ class Completion:
     Once ``fenced``, no more markers are sent: another coordinator has the transaction (transactions B.6).
     """
 
-    __slots__ = ("_retry_ms", "again", "fenced", "outstanding")
+    __slots__ = ("_retry_ms", "fenced", "outstanding", "to_retry")
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
         self.outstanding = set(partitions)
-        self.again: set[TopicPartition] = set()
+        self.to_retry: set[TopicPartition] = set()
         self.fenced = False
         self._retry_ms = FIRST_RETRY_MS
 
@@ -200,24 +200,24 @@ class Completion:
         A fencing error stops the sending; written markers still count, so that DescribeTransactions lists only
         the others (TransactionMarkerRequestCompletionHandler).
         """
-        arranged = bool(self.again)
+        retry_is_scheduled = bool(self.to_retry)
         for partition, result in results.items():
             match marker_fate(result):
                 case MarkerFate.WRITTEN:
                     self.outstanding.discard(partition)
-                case MarkerFate.AGAIN:
-                    self.again.add(partition)
+                case MarkerFate.RETRY:
+                    self.to_retry.add(partition)
                 case MarkerFate.FENCED:
                     self.fenced = True
         if self.fenced:
             return Progress.WAITING
         if not self.outstanding:
             return Progress.DONE
-        return Progress.AGAIN if self.again and not arranged else Progress.WAITING
+        return Progress.RETRY if self.to_retry and not retry_is_scheduled else Progress.WAITING
 
-    def take_again(self) -> frozenset[TopicPartition]:
+    def take_retries(self) -> frozenset[TopicPartition]:
         """Return the partitions whose markers are to be sent again, and clear them."""
-        partitions, self.again = frozenset(self.again), set()
+        partitions, self.to_retry = frozenset(self.to_retry), set()
         return partitions
 
     def back_off(self) -> int:
@@ -233,7 +233,7 @@ _ABORTED = Reason("aborted", "transactions B.6", KIP_98)
 CANNOT_BE_COMPLETED = "cannot be completed"
 """Event name of a transaction whose Complete record cannot be written."""
 
-_AGAIN = Rhythm(LAST_RETRY_MS, lambda: None)
+_RETRY_RHYTHM = Rhythm(LAST_RETRY_MS, lambda: None)
 """Rhythm of retries after a leader's silence or a refused append: a push of the clock skips them, as useless."""
 
 
@@ -293,7 +293,7 @@ class Completions:
         progress = completion.note(results)
         if progress is Progress.DONE:
             return self._complete(record, completion, now_ms) if completes else Outcome()
-        if progress is Progress.AGAIN:
+        if progress is Progress.RETRY:
             return self._later(name, completion, now_ms, lambda _: self._send_again(name, producer))
         return Outcome()
 
@@ -308,7 +308,7 @@ class Completions:
         found = self._find(name, producer)
         if found is None or found[1].fenced:
             return Outcome()
-        return Outcome(effects=(markers_of(found[0], found[1].take_again()),))
+        return Outcome(effects=(markers_of(found[0], found[1].take_retries()),))
 
     def _complete(self, record: TransactionRecord, completion: Completion, now_ms: int) -> TransactionOutcome:
         name, producer = record.transactional_id, producer_of(record)
@@ -333,4 +333,4 @@ class Completions:
     def _later(
         name: str, completion: Completion, now_ms: int, then: Callable[[int], TransactionOutcome]
     ) -> TransactionOutcome:
-        return Outcome(effects=(SetTimer(("markers", name), now_ms + completion.back_off(), then, _AGAIN),))
+        return Outcome(effects=(SetTimer(("markers", name), now_ms + completion.back_off(), then, _RETRY_RHYTHM),))

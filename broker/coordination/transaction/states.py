@@ -45,7 +45,7 @@ class MarkerFate(Enum):
     """The consequence of a marker's result for a partition."""
 
     WRITTEN = "written"
-    AGAIN = "again"
+    RETRY = "retry"
     """Sent again, to the leader at that time."""
     FENCED = "fenced"
     """Another coordinator took over: this one sends no more markers of the transaction."""
@@ -58,13 +58,13 @@ _FATES: Mapping[ErrorCode, MarkerFate] = {
     # A partition that cannot have markers has no records of the transaction either.
     ErrorCode.UNSUPPORTED_VERSION: MarkerFate.WRITTEN,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: MarkerFate.WRITTEN,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: MarkerFate.AGAIN,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: MarkerFate.AGAIN,
-    ErrorCode.REQUEST_TIMED_OUT: MarkerFate.AGAIN,
-    ErrorCode.NETWORK_EXCEPTION: MarkerFate.AGAIN,
-    ErrorCode.NOT_ENOUGH_REPLICAS: MarkerFate.AGAIN,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: MarkerFate.AGAIN,
-    ErrorCode.KAFKA_STORAGE_ERROR: MarkerFate.AGAIN,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: MarkerFate.RETRY,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: MarkerFate.RETRY,
+    ErrorCode.REQUEST_TIMED_OUT: MarkerFate.RETRY,
+    ErrorCode.NETWORK_EXCEPTION: MarkerFate.RETRY,
+    ErrorCode.NOT_ENOUGH_REPLICAS: MarkerFate.RETRY,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: MarkerFate.RETRY,
+    ErrorCode.KAFKA_STORAGE_ERROR: MarkerFate.RETRY,
     ErrorCode.INVALID_PRODUCER_EPOCH: MarkerFate.FENCED,
     ErrorCode.TRANSACTION_COORDINATOR_FENCED: MarkerFate.FENCED,
 }

@@ -13,12 +13,20 @@ LATENCY_BOUNDS_NS = tuple(
 """Upper bounds of the latency histograms, in nanoseconds."""
 
 
+class Totals:
+    """What the requests of one API add up to."""
+
+    __slots__ = ("in_bytes", "out_bytes", "requests", "took_ns")
+
+    def __init__(self) -> None:
+        self.requests = self.took_ns = self.in_bytes = self.out_bytes = 0
+
+
 class Counts:
     """Counters by API key. Keys are below 256; requests whose key cannot be read are not counted."""
 
     def __init__(self) -> None:
-        self.by_api: dict[int, list[int]] = {}
-        """API key -> requests, nanoseconds, bytes in, bytes out."""
+        self.by_api: dict[int, Totals] = {}
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
         """API key and error code -> number of responses with it; a code counts once per response."""
         self.latencies: dict[int, list[int]] = {}
@@ -28,17 +36,17 @@ class Counts:
 
     def add(self, key: int, took_ns: int, in_bytes: int, out_bytes: int) -> None:
         """Count a request. `in_bytes` does not include the size field."""
-        counts = self.by_api.get(key)
-        if counts is None:
-            counts = self.by_api[key] = [0, 0, 0, 0]
+        totals = self.by_api.get(key)
+        if totals is None:
+            totals = self.by_api[key] = Totals()
             self.latencies[key] = [0] * (len(LATENCY_BOUNDS_NS) + 1)
-        counts[0] += 1
-        counts[1] += took_ns
-        counts[2] += in_bytes + 4
-        counts[3] += out_bytes
+        totals.requests += 1
+        totals.took_ns += took_ns
+        totals.in_bytes += in_bytes + 4
+        totals.out_bytes += out_bytes
         self.latencies[key][bisect_left(LATENCY_BOUNDS_NS, took_ns)] += 1
 
-    def note(self, key: int, errors: Sequence[ErrorCode], faults: str | None) -> None:
+    def add_outcome(self, key: int, errors: Sequence[ErrorCode], faults: str | None) -> None:
         """Count the error codes of a response, and the request if faults applied (``faults``: their ids)."""
         for code in set(errors):
             self.errors[key, code] += 1

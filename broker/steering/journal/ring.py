@@ -228,7 +228,7 @@ class Journal:
             if errors or faults is not None:
                 for code in set(errors):
                     chunk.failed.setdefault(code, []).append(number)
-                self._counts.note(frame[1], errors, faults)
+                self._counts.add_outcome(frame[1], errors, faults)
             if outcome != ANSWERED:
                 chunk.unanswered.append(number)
         self._added(len(settled), weight + len(settled) * ENTRY_BYTES)
@@ -265,7 +265,7 @@ class Journal:
         self._keep(entry, connection, exchange.errors)
         if size > 1:
             self._counts.add(frame[1], took_ns, size, answer_bytes)
-            self._counts.note(frame[1], exchange.errors, exchange.faults)
+            self._counts.add_outcome(frame[1], exchange.errors, exchange.faults)
 
     def _keep(self, entry: Raw, connection: Connection, errors: Sequence[ErrorCode]) -> None:
         kept, answer = entry[5], entry[6]

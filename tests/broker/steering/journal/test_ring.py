@@ -122,7 +122,7 @@ def test_a_request_is_listed_and_counted_as_soon_as_it_is_answered() -> None:
         journal.arrive(each)
         journal.finish(each)
         assert ids(journal)[-1] == number
-        assert (journal.entries, journal.counts.by_api[ApiKey.HEARTBEAT][0]) == (number, number)
+        assert (journal.entries, journal.counts.by_api[ApiKey.HEARTBEAT].requests) == (number, number)
         assert journal.chunks[-1].failed[ErrorCode.NOT_COORDINATOR][-1] == number
         assert journal.counts.errors[ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR] == number
         assert journal.counts.faulted[ApiKey.HEARTBEAT] == number
@@ -134,7 +134,7 @@ def test_requests_that_are_not_entered_yet_are_cleared_too() -> None:
     fill(journal, 30)
     journal.clear()
     assert (ids(journal), journal.entries, journal.bytes) == ([], 0, 0)
-    assert journal.counts.by_api[ApiKey.HEARTBEAT][0] == 30
+    assert journal.counts.by_api[ApiKey.HEARTBEAT].requests == 30
     fill(journal, 3)
     assert ids(journal) == [31, 32, 33]
 
