@@ -25,7 +25,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from tools.compact_json import dumps
 from tools.old_kafka import ROOT, VERSIONS, fetch, has_zookeeper, running
 
-TARGET = ROOT / "broker" / "releases" / "table.json"
+TARGET = ROOT / "broker" / "settings" / "releases" / "table.json"
 BEFORE_API_VERSIONS_4 = b"\0\x23"  # UNSUPPORTED_VERSION
 Ranges = dict[str, list[int]]
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.old_kafka import ROOT, VERSIONS, fetch
 
-TARGET = ROOT / "broker" / "releases" / "settings.json"
+TARGET = ROOT / "broker" / "settings" / "releases" / "settings.json"
 NULL = "\\N"
 Definition = list[str | None]
 """Type, default, validator, update mode, and "internal" or null."""

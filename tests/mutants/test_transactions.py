@@ -3,7 +3,7 @@
 import pytest
 
 from broker.coordination.group.offsets.store import Offsets
-from broker.coordination.transaction import listing, rules, scans, transitions
+from broker.coordination.transaction import completion, listing, rules, transitions
 from broker.coordination.transaction.completion import Completion, markers_of
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.coordination.transaction.transitions import Transitions
@@ -200,7 +200,7 @@ MUTANTS = [
     # --- timeouts
     Mutant(
         "a transaction is aborted at its deadline, not after it",
-        scans.timed_out,
+        completion.timed_out,
         "< now_ms",
         "<= now_ms",
         test_scans.test_a_scan_leaves_alone_what_is_due_at_its_very_instant,
@@ -214,7 +214,7 @@ MUTANTS = [
     ),
     Mutant(
         "a transactional id with an open transaction expires",
-        scans.Scans._idle,
+        completion.Scans._idle,
         "record.state in IDLE",
         "True",
         test_end.test_EXP_01_02_an_unused_id_expires,

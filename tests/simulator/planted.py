@@ -11,7 +11,7 @@ from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.runtime import Runtime
-from broker.coordination.transaction import scans
+from broker.coordination.transaction import completion
 from broker.coordination.transaction.completion import Completions
 from broker.coordination.transaction.transitions import Transitions
 from broker.partitions import produce
@@ -133,7 +133,7 @@ PLANTED = [
     mistake(
         "failed markers are not sent again",
         Completions._send_again,
-        "effects=(markers_of(found[0], found[1].take_again()),)",
+        "effects=(markers_of(found[0], found[1].take_retries()),)",
         "effects=()",
     ),
     mistake(
@@ -150,7 +150,7 @@ PLANTED = [
     ),
     mistake(
         "an open transaction is aborted before its timeout",
-        scans.timed_out,
+        completion.timed_out,
         "record.start_ms + record.timeout_ms <",
         "record.start_ms <",
     ),
