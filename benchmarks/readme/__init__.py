@@ -104,7 +104,7 @@ class Client:
 def serving(kind: Kind) -> Iterator[Callable[[], str]]:
     """Run a server; each call prepares it for another test, and returns its address."""
     if kind.name == "understudy":
-        with understudy.start(for_tests=True) as cluster:
+        with understudy.start() as cluster:
 
             def again() -> str:
                 cluster.reset(disconnect=True)

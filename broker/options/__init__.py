@@ -79,6 +79,7 @@ class ServeOptions:
     topics: tuple[TopicOption, ...] = ()
     users: tuple[UserScramCredentialRecord, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    for_tests: bool = False
     features: Mapping[str, int] = field(default_factory=dict)
     as_version: str | None = None
     data_dir: Path | None = None
@@ -155,6 +156,7 @@ def parse(arguments: Given) -> ServeOptions:
         topics=tuple(topics.values()),
         users=users_of(arguments, features, as_version),
         settings=settings,
+        for_tests="for-tests" in arguments,
         features=features,
         as_version=as_version,
         data_dir=data_dir,

@@ -3,6 +3,8 @@
 from broker.cluster.cluster import Cluster
 from broker.cluster.heap import keep_freed_memory
 from broker.options import ServeOptions
+from broker.options.settings import FOR_TESTS
+from broker.settings.tables import BROKER
 from broker.start.runner import Announcement, run
 from broker.time.clock import soon
 from control_api.spelling import host_and_port
@@ -30,9 +32,22 @@ def announcement(cluster: Cluster) -> Announcement:
         for node, (host, port) in zip(cluster.nodes.values(), cluster.bootstrap, strict=True)
     ]
     count, controller = len(brokers), cluster.controller_listener
+    lines = [] if controller is None else [f"bootstrap.controllers={host_and_port(controller.host, controller.port)}"]
     return Announcement(
         f"{count} broker{'s' * (count > 1)}, cluster {cluster.cluster_id}",
         brokers,
-        () if controller is None else (f"bootstrap.controllers={host_and_port(controller.host, controller.port)}",),
+        [*lines, *settings_for_tests(cluster.options)],
         cluster.beside.addresses,
     )
+
+
+def settings_for_tests(options: ServeOptions) -> list[str]:
+    """Return lines that name the settings of `--for-tests` with Kafka's defaults, and how to get those instead."""
+    if not options.for_tests:
+        return []
+    changed = [name for name, value in FOR_TESTS.items() if options.settings.get(name) == value]
+    return [
+        "These settings differ from Kafka's defaults, so that clients do not pause (--for-tests);",
+        "UNDERSTUDY_FOR_TESTS=false, or no --for-tests, keeps Kafka's own:",
+        *(f"  {name}={FOR_TESTS[name]} (Kafka: {str(BROKER[name].default).lower()})" for name in changed),
+    ]

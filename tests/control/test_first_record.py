@@ -30,7 +30,7 @@ def read_back(kafka: understudy.Cluster) -> None:
 def test_librdkafka_is_refused_nothing(brokers: int) -> None:
     """In a process that has just started, and after a reset."""
     once = ("Produce", "SyncGroup", "OffsetFetch", "ListOffsets", "LeaveGroup")
-    with understudy.start(brokers=brokers, for_tests=True) as kafka:
+    with understudy.start(brokers=brokers) as kafka:
         for _ in range(2):
             read_back(kafka)
             entries = kafka.journal.find()
@@ -42,7 +42,7 @@ def test_librdkafka_is_refused_nothing(brokers: int) -> None:
 
 def test_a_lazy_cluster_refuses_it_twice() -> None:
     """Positive control: with Kafka's answers both refusals are in the journal."""
-    with understudy.start(for_tests=True, lazy_coordinators=True) as kafka:
+    with understudy.start(lazy_coordinators=True) as kafka:
         read_back(kafka)
         refused = {entry.error for entry in kafka.journal.find()}
     assert refused == {None, JOINING, "UNKNOWN_TOPIC_OR_PARTITION", "COORDINATOR_NOT_AVAILABLE"}

@@ -283,7 +283,7 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
     librdkafka's consumers of the new protocol end with a fatal error instead: their group does not exist.
     """
     (port,) = free_ports(1)
-    with understudy.start(topics={"t": 2}, port=port, for_tests=True) as kafka, ExitStack() as stack:
+    with understudy.start(topics={"t": 2}, port=port) as kafka, ExitStack() as stack:
 
         def member(client: str) -> Consumer:
             names = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "client.id": client}

@@ -158,7 +158,7 @@ def start(settings: Mapping[str, str], as_version: str | None = None) -> Cluster
         kafka = targets.start(BROKERS, "kafka", dict(settings))
         return Cluster(kafka.bootstrap, None, kafka.close)
     known = {name: value for name, value in targets.SETTINGS.items() if as_version is None or "streams" not in name}
-    options: StartOptions = {"brokers": BROKERS, "settings": {**known, **settings}}
+    options: StartOptions = {"brokers": BROKERS, "for_tests": False, "settings": {**known, **settings}}
     if as_version is not None:
         options["as_version"] = as_version
     control = understudy.start(**options)

@@ -358,7 +358,19 @@ def test_start_passes_its_options_on_the_command_line(monkeypatch: pytest.Monkey
         assert kafka.bootstrap_servers == "127.0.0.1:1,127.0.0.1:2"
         assert kafka.control_url.startswith("http://127.0.0.1:")
         assert kafka.process.options == [
-            *("--port", "0", "--control-port", "0", "--brokers", "2", "--topic", "t:3", "--set", "a.b=true"),
+            *(
+                "--port",
+                "0",
+                "--control-port",
+                "0",
+                "--for-tests",
+                "--brokers",
+                "2",
+                "--topic",
+                "t:3",
+                "--set",
+                "a.b=true",
+            ),
             *("--feature", "f=1"),
         ]
         process = kafka.process

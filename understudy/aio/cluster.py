@@ -138,7 +138,7 @@ class AsyncCluster(AsyncBridge):
 
 async def _start(options: dict[str, Any]) -> AsyncCluster:
     check(options, StartOptions, "understudy.start")
-    arguments = command_line(**{"port": 0, "control_port": 0, **options})
+    arguments = command_line(**{"port": 0, "control_port": 0, "for_tests": True, **options})
     process = await in_thread(ServerProcess, arguments, undo=ServerProcess.stop)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return AsyncCluster(address, process.ready.bootstrap_servers, process)
@@ -152,7 +152,10 @@ async def _connect(address: Address) -> AsyncCluster:
 
 
 def astart(**options: Unpack[StartOptions]) -> Pending[AsyncCluster]:
-    """Start a cluster in its own process, on free ports; options as in `understudy serve`."""
+    """Start a cluster in its own process, on free ports; options as in `understudy serve`.
+
+    Clients do not pause as they do with Kafka's settings, which `for_tests=False` keeps.
+    """
     return pending(_start(dict(options)))
 
 

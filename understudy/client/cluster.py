@@ -139,7 +139,7 @@ class Cluster(Bridge):
 
 def _start(options: dict[str, Any]) -> Cluster:
     check(options, StartOptions, "understudy.start")
-    arguments = command_line(**{"port": 0, "control_port": 0, **options})
+    arguments = command_line(**{"port": 0, "control_port": 0, "for_tests": True, **options})
     process = in_thread(ServerProcess, arguments, undo=ServerProcess.stop)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return Cluster(address, process.ready.bootstrap_servers, process)
@@ -153,7 +153,10 @@ def _connect(address: Address) -> Cluster:
 
 
 def start(**options: Unpack[StartOptions]) -> Pending[Cluster]:
-    """Start a cluster in its own process, on free ports; options as in `understudy serve`."""
+    """Start a cluster in its own process, on free ports; options as in `understudy serve`.
+
+    Clients do not pause as they do with Kafka's settings, which `for_tests=False` keeps.
+    """
     return pending(_start(dict(options)))
 
 

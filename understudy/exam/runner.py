@@ -30,6 +30,7 @@ EVIDENCE: Final = 14
 ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
 OPTIONS: Final[dict[str, Any]] = {
     "brokers": 3,
+    "for_tests": False,
     "topics": {"t": 1, "u": 1, "many": 3},
     "listeners": security.listeners(),
     "add_scram": security.users(),

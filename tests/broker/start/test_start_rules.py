@@ -5,6 +5,7 @@ import pytest
 from broker.options import OptionError, ServeOptions, parse
 from broker.options.settings import FOR_TESTS
 from broker.settings.releases import NAMES
+from broker.start.server import settings_for_tests
 
 
 def started(*settings: str, **options: list[str]) -> ServeOptions:
@@ -118,3 +119,14 @@ def test_the_defaults_of_every_release_fit_together(release: str) -> None:
     """With the settings for tests, and without them."""
     assert parse({"as-version": [release]}).settings == {}
     assert parse({"as-version": [release], "for-tests": [""]}).settings == FOR_TESTS
+
+
+def test_the_banner_names_the_settings_that_differ_from_kafkas() -> None:
+    """Each with Kafka's default, and how to get it; none that was set, and no line without `--for-tests`."""
+    lines = settings_for_tests(parse({"for-tests": [""], "set": ["group.initial.rebalance.delay.ms=7"]}))
+    assert "UNDERSTUDY_FOR_TESTS=false" in lines[1]
+    assert "  group.streams.initial.rebalance.delay.ms=0 (Kafka: 3000)" in lines
+    assert "  understudy.auto.create.topics.at.once=true (Kafka: false)" in lines
+    assert len(lines) == 2 + len(FOR_TESTS) - 1
+    assert not any("group.initial." in line for line in lines)
+    assert settings_for_tests(parse({})) == []
