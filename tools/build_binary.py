@@ -30,6 +30,10 @@ COMMANDS = (
     "understudy.completion",
     "understudy.lifeline",
     "understudy.config_file",
+    "understudy.produce",
+    "understudy.consume",
+    "pipeline.commands.produce",
+    "pipeline.commands.consume",
 )
 DATA = ("broker", "protocol", "storage", "understudy")
 UNWANTED = (

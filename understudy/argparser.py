@@ -27,7 +27,11 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(unknown):
             argument = message[len(unknown) :].split(maxsplit=1)[0].partition("=")[0]
             meant = hint(argument, self._option_string_actions)
-            message = f"no such option: {argument}{meant}"
+            is_option = argument.startswith("-")
+            message = f"no such option: {argument}{meant}" if is_option else f"{argument!r} has no place here"
+        with_value = re.fullmatch(r"argument (--[\w-]+): ignored explicit argument (.*)", message)
+        if with_value:
+            message = f"{with_value[1]} takes no value, but has {with_value[2]}"
         missing = re.fullmatch(r"the following arguments are required: (.*)", message)
         if missing and missing[1] != "VERB":
             positionals = [str(action.metavar or action.dest) for action in self._actions if not action.option_strings]
@@ -59,6 +63,13 @@ def refuse(program: str, sentence: str, code: int = 2) -> NoReturn:
     """Print the sentence on stderr and exit with the code."""
     print(f"{program}: {sentence}", file=sys.stderr)
     sys.exit(code)
+
+
+def client_config(parser: Parser) -> None:
+    """Add the option for a secured cluster, which the clients of a running one share."""
+    parser.add_argument(
+        "--client-config", metavar="FILE", help="properties of a Kafka client, for TLS and SASL: security.protocol, ..."
+    )
 
 
 def whole_number(text: str) -> int:

@@ -14,6 +14,8 @@ from understudy.version import __version__
 # Command -> (module with a `main(argv) -> int`, help). A module is imported only when its command is run.
 COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
+    "produce": ("understudy.produce", "send lines to a topic"),
+    "consume": ("understudy.consume", "print the records of a topic"),
     "proxy": ("understudy.proxy", "run in front of a Kafka cluster: faults, journal, explanations"),
     "ctl": ("understudy.ctl", "control a running cluster through its control plane"),
     "scenario": ("understudy.replay.command", "turn the journal of a run into a scenario that plays it back"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from understudy import spark_command
-from understudy.argparser import Parser
+from understudy.argparser import Parser, client_config
 
 PROGRAM = "understudy export"
 
@@ -28,13 +28,6 @@ def choices(made: Parser) -> None:
         help="replace key, value, headers or timestamp_ms by an expression, such as 'key=sha2(key,256)' (repeatable)",
     )  # fmt: skip
     made.add_argument("--topic-map", metavar="OLD=NEW", action="append", default=[], help="rename a topic (repeatable)")
-
-
-def client_config(made: Parser) -> None:
-    """Add the option for a secured cluster, which `export` and `load` share."""
-    made.add_argument(
-        "--client-config", metavar="FILE", help="properties of a Kafka client, for TLS and SASL: security.protocol, ..."
-    )
 
 
 def main(argv: Sequence[str]) -> int:

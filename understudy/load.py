@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from understudy import spark_command
-from understudy.export import choices, client_config
+from understudy.argparser import client_config
+from understudy.export import choices
 
 PROGRAM = "understudy load"
 

@@ -6,7 +6,6 @@ from itertools import chain, count
 from typing import cast
 
 from broker.control.decoded import decoded
-from broker.control.partitioner import partition_for
 from broker.control.problems import conflict, unprocessable
 from broker.control.request import ControlRequest
 from broker.control.topics import log_of, partition_of, topic_of
@@ -16,6 +15,7 @@ from broker.time.clock import Slices
 from control_api.answers import topics as answer
 from control_api.topics import NewRecord, NewRecords, RecordsQuery
 from protocol.errors import KafkaError
+from protocol.partitioner import partition_for
 from protocol.records.batch import NO_LEADER_EPOCH, RecordBatch
 from protocol.records.errors import DecompressedTooLargeError
 from protocol.records.records import Record, frame_batch, parse_marker, read_records, write_record

@@ -47,17 +47,21 @@ class LiveCluster(Cluster):
     def refresh(self) -> None:
         """Do the same as `Cluster.refresh`, and get topic ids, with a version that brokers serve since 3.1."""
         if self._versions is None:
-            answer = self._ask_any(ApiKey.API_VERSIONS, ApiVersionsRequest())
+            answer = self.ask_any(ApiKey.API_VERSIONS, ApiVersionsRequest())
             self._versions = {each.api_key: each.max_version for each in answer.api_keys}
         has_ids = self._versions.get(ApiKey.METADATA, 0) >= _WITH_TOPIC_IDS
         version = _WITH_TOPIC_IDS if has_ids else None
-        answer = self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None, allow_auto_topic_creation=False), version)
+        answer = self.ask_any(ApiKey.METADATA, MetadataRequest(topics=None, allow_auto_topic_creation=False), version)
         self.learn(answer)
+
+    def serves(self, key: ApiKey) -> bool:
+        """Return whether the brokers serve an API."""
+        return key in (self._versions or {})
 
     @property
     def lists_transactions(self) -> bool:
         """Return whether the brokers can report producers and transactions."""
-        return all(key in (self._versions or {}) for key in _ABOUT_TRANSACTIONS)
+        return all(map(self.serves, _ABOUT_TRANSACTIONS))
 
     def bounds(self, places: Sequence[Place], timestamp: int, *, committed: bool = False) -> dict[Place, int]:
         """Return each partition's log start (EARLIEST), high watermark (LATEST) or (`committed`) last stable offset."""
@@ -146,16 +150,16 @@ class LiveCluster(Cluster):
         """Return the topics that are compacted, and those whose configuration is not reported."""
         asked = [DescribeConfigsResource(2, name, ["cleanup.policy"]) for name in topics]
         found = set(topics)
-        for each in self._ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked)).results:
+        for each in self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked)).results:
             if each.error_code is ErrorCode.NONE and not any("compact" in (one.value or "") for one in each.configs):
                 found.discard(each.resource_name)
         return found
 
-    def ask_node(self, node: int, key: ApiKey, request: Any) -> Any:
+    def ask_node(self, node: int, key: ApiKey, request: Any, version: int | None = None) -> Any:
         """Send a request to one broker. A broken connection is reopened for the next request. Raises OSError."""
         address = self._nodes[node]
         try:
-            return self._connection(address).ask(key, request)
+            return self._connection(address).ask(key, request, version)
         except OSError:
             self._drop(address)
             raise

@@ -82,7 +82,7 @@ class Cluster:
 
     def refresh(self) -> None:
         """Refresh topics and leaders."""
-        self.learn(self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None)))
+        self.learn(self.ask_any(ApiKey.METADATA, MetadataRequest(topics=None)))
 
     def learn(self, answer: MetadataResponse) -> None:
         """Store the brokers and topics of a response. Raises WireError for an invalid topic name."""
@@ -109,7 +109,7 @@ class Cluster:
             )
             for name, (count, configs) in topics.items()
         ]
-        answer = self._ask_any(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted, timeout_ms=30_000))
+        answer = self.ask_any(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted, timeout_ms=30_000))
         for each in answer.topics:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 why = each.error_message or each.error_code.name
@@ -119,7 +119,7 @@ class Cluster:
     def configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the topics' own configurations."""
         asked = [DescribeConfigsResource(2, name, None) for name in topics]
-        answer = self._ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked))
+        answer = self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked))
         return {
             each.resource_name: {
                 config.name: config.value
@@ -214,7 +214,7 @@ class Cluster:
         """Return a new producer id and its epoch. Raises WireError."""
         asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         for _ in self._tries():
-            answer = self._ask_any(ApiKey.INIT_PRODUCER_ID, asked)
+            answer = self.ask_any(ApiKey.INIT_PRODUCER_ID, asked)
             if answer.error_code is ErrorCode.NONE:
                 return int(answer.producer_id), int(answer.producer_epoch)
         raise WireError(f"no producer id: {answer.error_code.name}")
@@ -222,7 +222,7 @@ class Cluster:
     def delete(self, topics: Sequence[str]) -> None:
         """Delete topics, and wait until they are gone. Raises WireError."""
         asked = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=30_000)
-        answer = self._ask_any(ApiKey.DELETE_TOPICS, asked)
+        answer = self.ask_any(ApiKey.DELETE_TOPICS, asked)
         for each in answer.responses:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
                 raise WireError(f"the topic {each.name} cannot be deleted: {each.error_code.name}")
@@ -279,7 +279,8 @@ class Cluster:
                 break
         raise WireError(f"{topic}-{partition} has no leader")
 
-    def _ask_any(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
+    def ask_any(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
+        """Send a request to the first broker that can be reached. Raises WireError."""
         reasons = []
         for address in [*self._nodes.values(), *self._bootstrap]:
             try:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker.control.partitioner import murmur2
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.partitioner import murmur2
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.scenarios.core.batches import batch
