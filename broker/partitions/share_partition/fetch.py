@@ -1,11 +1,11 @@
 """ShareFetch: waiting for records, reading and acquiring them for a member (groups D.5).
 
-After Kafka's ``DelayedShareFetch``: retried whenever records are appended or become available, completed at the latest
-after the request's maximum wait time.
+After Kafka's ``DelayedShareFetch``: retried whenever records are appended, locks expire, the start offset moves, or
+another request of the group begins to acknowledge or has fetched; completed at the latest after the maximum wait time.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from broker.coordination.share_state.persister import SharePartitionKey
@@ -39,6 +39,28 @@ class Limits:
     max_wait_ms: int
 
 
+class _Looked:
+    """Wakes a fetch only if there is enough at the moment of the change, before what the change writes takes effect."""
+
+    def __init__(self, share: SharePartition, enough: Callable[[], bool]) -> None:
+        self._share, self._enough = share, enough
+        self._calls: dict[Callable[[], None], Callable[[], None]] = {}
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call on each change after which there is enough."""
+
+        def look() -> None:
+            if self._enough():
+                call()
+
+        self._calls[call] = look
+        self._share.watch(look)
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """Stop calling."""
+        self._share.unwatch(self._calls.pop(call))
+
+
 class ShareFetch:
     """One ShareFetch of a member from the partitions that it may read."""
 
@@ -63,7 +85,11 @@ class ShareFetch:
             await self._wait(limits)
         if self._ctx.connection.lost:  # acquired records would be locked, but not delivered
             return []
-        return [*self._read(limits), *self._errors]
+        locked = self._acquirable()
+        answers = [*self._read(locked, limits), *self._errors]
+        for _, share in locked:  # DelayedShareFetch.releasePartitionLocksAndAddToActionQueue
+            share.wake()
+        return answers
 
     def _share_partition(self, interest: Interest) -> SharePartition:
         assert interest.topic is not None
@@ -77,7 +103,7 @@ class ShareFetch:
         clock, connection = self._ctx.cluster.clock, self._ctx.connection
         watched: list[Watched] = [connection]
         for _, share in self._accepted:
-            watched += [share.partition, share]
+            watched += [share.partition, _Looked(share, lambda: self._enough(limits))]
         deadline_ms = clock.poll_deadline_ms(limits.max_wait_ms)
         if not await wait_until(lambda: connection.lost or self._enough(limits), watched, clock, deadline_ms):
             self._looked_up = []
@@ -134,9 +160,8 @@ class ShareFetch:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _read(self, limits: Limits) -> list[Answer]:
+    def _read(self, acquirable: Sequence[tuple[Interest, SharePartition]], limits: Limits) -> list[Answer]:
         """Read and acquire; partitions that the last attempt looked up come last (groups D.5 SF8)."""
-        acquirable = self._acquirable()
         if limits.max_bytes < 0:  # Kafka's share of it for each partition is an invalid argument
             return [(interest, failed(interest, ErrorCode.UNKNOWN_SERVER_ERROR)) for interest, _ in acquirable]
         looked_up = self._looked_up

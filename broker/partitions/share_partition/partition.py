@@ -158,14 +158,22 @@ class SharePartition:
         Raises:
             KafkaError: INVALID_RECORD_STATE or INVALID_REQUEST (groups D.6).
         """
-        return acknowledge(self.inflight, member, acknowledgements, self._cluster.clock.now_ms())
+        try:
+            return acknowledge(self.inflight, member, acknowledgements, self._cluster.clock.now_ms())
+        finally:
+            self.wake()
 
     async def release(self, member: str) -> None:
         """Release a member's acquired records; raises as :meth:`write`."""
-        await self.write(release(self.inflight, member, self._cluster.clock.now_ms()))
+        change = release(self.inflight, member, self._cluster.clock.now_ms())
+        self.wake()
+        await self.write(change)
 
     async def write(self, change: Change) -> None:
         """Write a change to the share coordinator, then commit it or roll it back.
+
+        Waiting fetches are woken if the start offset moves, not if records are available again
+        (``SharePartition.rollbackOrProcessStateUpdates``): those are for the next attempt of any fetch.
 
         Raises:
             KafkaError: the share coordinator's error in the form for members (groups D.6 A6).
@@ -176,16 +184,17 @@ class SharePartition:
         result = await self._persist(change.batches)
         if result.failed:
             roll_back(self.inflight, change, self._cluster.clock.now_ms())
-        else:
-            commit(self.inflight, change)
-            self._bury(change.dead)
-        self.follow_locks()
-        error = leader_error(result)
-        if result.failed and error.code in FENCING:
-            self.drop()
-        self.wake()
-        if result.failed:
+            self.follow_locks()
+            error = leader_error(result)
+            if error.code in FENCING:
+                self.drop()
             raise error
+        start_offset = self.inflight.start_offset
+        commit(self.inflight, change)
+        self._bury(change.dead)
+        self.follow_locks()
+        if self.inflight.start_offset != start_offset:
+            self.wake()
 
     async def _persist(self, batches: Sequence[StateBatch]) -> StateResult:
         return await self._persister.write(
@@ -253,6 +262,6 @@ class SharePartition:
         self._watchers.pop(call, None)
 
     def wake(self) -> None:
-        """Wake the waiting fetches."""
+        """Let the waiting fetches look again."""
         for call in tuple(self._watchers):
             call()
