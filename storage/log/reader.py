@@ -165,9 +165,11 @@ class LogReader:
     # ------------------------------------------------------------------ offsets
 
     def in_older_segment(self, offset: int, bound: int) -> bool:
-        """Whether `bound` lies in a newer segment than `offset` (core E.3.3)."""
+        """Whether `bound` lies in a newer segment than `offset` (core E.3.3), whose own may be deleted."""
         segment = self._segments.floor(offset)
-        following = None if segment is None else self._segments.after(segment)
+        if segment is None:
+            return len(self._segments) > 0
+        following = self._segments.after(segment)
         return following is not None and bound >= following.base_offset
 
     def batch_start(self, offset: int) -> int:

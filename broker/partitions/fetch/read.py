@@ -236,7 +236,7 @@ class Reader:
             if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
                 return True
             bound = self._limits.bound(log.bounds, log.last_stable_offset)
-            if asked.fetch_offset > log.log_end_offset or asked.fetch_offset < log.log_start_offset:
+            if asked.fetch_offset > bound and log.reader.batch_start(asked.fetch_offset) > bound:
                 return True
             if asked.fetch_offset < bound:
                 if log.reader.in_older_segment(asked.fetch_offset, bound):

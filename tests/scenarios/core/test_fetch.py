@@ -125,6 +125,19 @@ def test_FET_15_a_fetch_of_zero_bytes_does_not_wait(broker: Server) -> None:
     assert data_of(fetch(wire, "foo", min_bytes=0, max_wait_ms=60_000)) == b""
 
 
+def test_records_that_are_deleted_do_not_end_a_wait(broker: Server) -> None:
+    """Nor does the log start offset, which passes the fetch offset; the refusal comes when the wait is over."""
+    wire, admin = with_ten_records(broker), broker.wire()
+    broker.freeze()
+    asked = fetch_request({"foo": [interest(offset=5)]}, max_wait_ms=2000, min_bytes=1 << 20)
+    wire.send(ApiKey.FETCH, 12, asked)
+    assert records_deleted(admin, "foo", 8).low_watermark == 8
+    assert not wire.has_answer()
+    broker.advance(2000)
+    ((answer,),) = [each.partitions for each in wire.answer().responses]
+    assert answer.error_code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
 @pytest.mark.parametrize("version", [12, 13])
 def test_a_fetch_that_waits_on_a_topic_learns_that_it_was_deleted(broker: Server, version: int) -> None:
     """At once, by UNKNOWN_TOPIC_OR_PARTITION (ReplicaManager.getPartitionOrError; core E.2)."""

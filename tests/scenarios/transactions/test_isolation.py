@@ -110,6 +110,34 @@ async def test_FET_06_a_long_poll_waits_for_the_marker(c: Client) -> None:
     assert (await answer).responses[0].partitions[0].last_stable_offset == 7
 
 
+@pytest.mark.parametrize("offset", [6, 7, 9])
+@on_cluster()
+async def test_a_fetch_of_a_batch_above_the_last_stable_offset_does_not_wait(c: Client, offset: int) -> None:
+    """It is beyond what may be read, as after a truncation (core E.3.2)."""
+    await c.sent()
+    producer = await opened(c)
+    await c.sent(producer=producer, sequence=3, name="tx")
+    wanted = FetchTopic(FOO, [FetchPartition(0, offset, 1 << 20)])
+    answer = await c.ask(1, ApiKey.FETCH, 12, FetchRequest(-1, 60_000, 1, 1 << 20, COMMITTED, [wanted]))
+    (partition,) = answer.responses[0].partitions
+    assert (partition.error_code, partition.last_stable_offset, partition.high_watermark) == (0, 3, 9)
+
+
+@on_cluster()
+async def test_a_fetch_inside_the_batch_at_the_last_stable_offset_waits(c: Client) -> None:
+    """Its position is the beginning of the batch."""
+    await c.sent()
+    producer = await opened(c)
+    wire = await c.stage.connect()
+    wanted = FetchTopic(FOO, [FetchPartition(0, 4, 1 << 20)])
+    wire.send(ApiKey.FETCH, 12, FetchRequest(-1, 10_000, 1, 1 << 20, COMMITTED, [wanted]))
+    answer = asyncio.ensure_future(wire.answer())
+    await c.stage.pass_time(5_000)
+    assert not answer.done()
+    await c.finish(producer)
+    assert (await answer).responses[0].partitions[0].last_stable_offset == 7
+
+
 @pytest.mark.parametrize("version", [12, 13])
 @on_cluster()
 async def test_an_unknown_isolation_level_is_refused(c: Client, version: int) -> None:
