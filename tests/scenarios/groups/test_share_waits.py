@@ -14,7 +14,7 @@ from tests.scenarios.groups.sharers import (
     acquired_of,
 )
 from tests.scenarios.groups.test_share_fetch import Queue
-from tests.serving import Server, until
+from tests.serving import until
 
 WAIT_MS = 3_000
 LOCK_MS = "25000"
@@ -40,7 +40,7 @@ def test_released_records_do_not_end_a_wait(queue: Queue) -> None:
     member = queue.holder()
     peer = waiting(queue)
     assert member.ack(3, 4, RELEASE) is ErrorCode.NONE
-    assert until(lambda: member.acquired(), "the released records") == [(3, 4, 2)]
+    assert until(member.acquired, "the released records") == [(3, 4, 2)]
     queue.server.advance(WAIT_MS)
     assert acquired_of(peer.wire.answer()) == []
 
