@@ -30,6 +30,8 @@ class Verb(NamedTuple):
     """The list in the answer that ``ctl`` prints as a table, and the table's columns."""
     columns: tuple[str, ...] = ()
     media: str = "application/json"
+    status: int = 200
+    """The status of the response."""
     example: Mapping[str, Any] | None = None
     """Arguments of an example call, which a test runs and the documentation shows."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from control_api import (
     brokers,
     cluster,
+    clusters,
     diagrams,
     faults,
     journal,
@@ -23,6 +24,7 @@ from control_api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
     *cluster.VERBS,
+    *clusters.VERBS,
     *overview.VERBS,
     *brokers.VERBS,
     *topics.VERBS,

@@ -34,7 +34,7 @@ def serve(options: ServeOptions, registry_options: Options) -> int:
     def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
         return ClusterWithSchemas(options, clock, tasks, registry_options)
 
-    return run("serve", options, build, announcement)
+    return run("serve", options, build, announcement, further=Cluster)
 
 
 class ClusterWithSchemas(Cluster):

@@ -59,7 +59,7 @@ class Server:
     # --- steering ----------------------------------------------------------------------------------------------------
 
     def control(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """A call of the control plane; fails the test on any answer but 200."""
+        """A call of the control plane; fails the test on any answer but 200 and 201."""
         assert self.process.ready.control_url is not None
         url = urlsplit(self.process.ready.control_url)
         connection = HTTPConnection(str(url.hostname), url.port, timeout=PATIENCE_S)
@@ -69,7 +69,7 @@ class Server:
             content = response.read()
         finally:
             connection.close()
-        assert response.status == 200, f"{method} {path}: {response.status} {content!r}"
+        assert response.status in {200, 201}, f"{method} {path}: {response.status} {content!r}"
         return json.loads(content)
 
     def advance(self, ms: int) -> None:

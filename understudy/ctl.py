@@ -91,6 +91,7 @@ def common() -> Parser:
     """Return a parser with the options of every verb."""
     made = Parser(add_help=False)
     made.add_argument("--control", metavar="URL", default=argparse.SUPPRESS, help="URL of the control plane")
+    made.add_argument("--cluster", metavar="ID", default=argparse.SUPPRESS, help="id of a cluster that was made there")
     made.add_argument("--token", default=argparse.SUPPRESS, help="bearer token of the control plane")
     made.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the response as JSON")
     return made
@@ -177,7 +178,7 @@ def unknown(verb: Verb, argument: str) -> str:
     """Return the error message for an argument that the verb does not take."""
     options = [option(parameter) for parameter in verb.parameters if not parameter.required and verb.name != RUNS]
     if argument.startswith("-"):
-        return f"no such option: {argument}{hint(argument, [*options, '--control', '--token', '--json'])}"
+        return f"no such option: {argument}{hint(argument, [*options, '--control', '--cluster', '--token', '--json'])}"
     takes = f"; its options are {', '.join(options)}" if options else ""
     return f"takes no further argument, such as {argument!r}{takes}"
 
@@ -187,7 +188,8 @@ def address(arguments: Mapping[str, Any]) -> Address:
     port = os.environ.get("UNDERSTUDY_CONTROL_PORT") or "9099"
     url = arguments.get("control") or os.environ.get("UNDERSTUDY_CONTROL_URL") or f"http://127.0.0.1:{port}"
     token = arguments.get("token") or os.environ.get("UNDERSTUDY_CONTROL_TOKEN")
-    return Address(url if "://" in url else f"http://{url}", token)
+    server = Address(url if "://" in url else f"http://{url}", token)
+    return server.of_cluster(arguments["cluster"]) if "cluster" in arguments else server
 
 
 def check_texts(verb: Verb, texts: object) -> None:

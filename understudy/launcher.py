@@ -61,7 +61,7 @@ def command_line(
     for topic in seeds:
         arguments += valued("--topic", topic)
     for name, setting in (settings or {}).items():
-        arguments += ["--set", f"{name}={str(setting).lower() if isinstance(setting, bool) else setting}"]
+        arguments += ["--set", f"{name}={setting_text(setting)}"]
     for name, level in (features or {}).items():
         arguments += ["--feature", f"{name}={level}"]
     options = ("--listener", "--add-scram", "--key-schema", "--value-schema")
@@ -69,6 +69,11 @@ def command_line(
         for item in values:
             arguments += valued(option, str(item))
     return arguments
+
+
+def setting_text(value: object) -> str:
+    """Return the value of a Kafka setting as text: true and false as in Java."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def valued(option: str, value: str) -> list[str]:

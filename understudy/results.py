@@ -1,6 +1,7 @@
 """Dataclasses of the control plane's responses. Times are milliseconds of the cluster's clock since 1970."""
 
 from control_api.answers.cluster import Broker, ClockState, ClusterInfo, Health, Listener, SnapshotInfo, VersionRange
+from control_api.answers.clusters import RunningCluster
 from control_api.answers.common import Refusal
 from control_api.answers.diagrams import Diagram, Lane, Shape, Step
 from control_api.answers.faults import FaultState, ServedApi
@@ -83,6 +84,7 @@ __all__ = [
     "Report",
     "ReportedRefusal",
     "ReportedRequest",
+    "RunningCluster",
     "Segment",
     "ServedApi",
     "Shape",

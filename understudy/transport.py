@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from control_api.spelling import host_and_port
 from control_api.verb import Verb
@@ -75,6 +75,15 @@ class Address:
     def port(self) -> int:
         """Return the port of the URL."""
         return urlsplit(self.url).port or (443 if self.has_tls else 80)
+
+    @property
+    def cluster_id(self) -> str:
+        """Return the id of the cluster in the URL; empty for the cluster of the command line."""
+        return unquote(self.url.rstrip("/").rpartition("/clusters/")[2]) if "/clusters/" in self.url else ""
+
+    def of_cluster(self, id: str) -> "Address":
+        """Return the address of another cluster of the same process."""
+        return Address(f"{self.url.partition('/clusters/')[0].rstrip('/')}/clusters/{quote(id, safe='')}", self.token)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Call:
         """Return the request for a verb of the table; the path's names, query and body are taken from the arguments."""

@@ -29,6 +29,7 @@ from broker.request.read_only import refuse_changes
 from broker.request.throttling import charge_quotas, throttle_connection
 from broker.server import file_limits
 from broker.server.dispatcher import Chain, Dispatcher, answer_errors
+from broker.server.recent_ports import RecentPorts
 from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import OpenListener, PortTaken, protocol_map
@@ -67,6 +68,8 @@ class ClusterBase:
         self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
         self.markers = Markers(self, self.journal)
         self.heap = Heap()
+        self.recent_ports = RecentPorts()
+        """Ports that listeners do not get from the system: those of other clusters of the process, until lately."""
         self.shares = file_limits.shares(
             options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
         )
@@ -177,7 +180,8 @@ class ClusterBase:
         for endpoint in node.endpoints:
             _, previous_port = node.bound.get(endpoint.name, (endpoint, None))
             try:
-                node.bound[endpoint.name] = (endpoint, await self.servers[node].listen(endpoint, previous_port))
+                port = await self.servers[node].listen(endpoint, previous_port, self.recent_ports)
+                node.bound[endpoint.name] = (endpoint, port)
             except PortTaken:
                 self.servers[node].close()
                 raise

@@ -10,17 +10,15 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.control import console, document, origin_check
-from broker.control.activity import Activity
+from broker.control.hosting import FIRST, READABLE, Clusters
 from broker.control.performing import perform
 from broker.control.problems import Problem, conflict, unprocessable
-from broker.control.recorder import Recorder
 from broker.control.request import ControlRequest
-from broker.control.watched import Watched
 from broker.time.clock import in_slices
 from control_api.encoding import json_in_steps
 from control_api.reading import Unfit
@@ -30,12 +28,16 @@ from control_api.verbs import VERBS
 from protocol.errors import KafkaError
 
 _log = structlog.get_logger(__name__)
+_OF_CLUSTER = re.compile(r"/clusters/([^/?]+)(/|$)")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlette:
-    """Build the application. All verbs but `health` require the token, if given; the console's page holds no data."""
-    routes = [Route(verb.path, _endpoint(source, verb, token), methods=[verb.method]) for verb in VERBS]
+def build_app(clusters: Clusters, token: str | None) -> Starlette:
+    """Build the application. All verbs but `health` require the token, if given; the console's page holds no data.
+
+    Below ``/clusters/ID`` everything is there again, for that cluster.
+    """
+    routes = [Route(verb.path, _endpoint(clusters, verb, token), methods=[verb.method]) for verb in VERBS]
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001
         from broker.control import openapi as described  # noqa: PLC0415 - rarely requested
@@ -48,12 +50,11 @@ def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlet
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
     app.router.redirect_slashes = False  # an empty name must be a 404, not a redirect to the list
-    app.state.activity, app.state.recorder = Activity(), recorder
     return app
 
 
 class EncodedPaths:
-    """Middleware that routes by the undecoded path: the group a/b is a%2Fb in it."""
+    """Middleware that routes by the undecoded path: the group a/b is a%2Fb in it; it takes /clusters/ID off."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -61,18 +62,26 @@ class EncodedPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route a request."""
         if scope["type"] == "http" and "raw_path" in scope:
-            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+            path = scope["raw_path"].decode("latin-1")
+            of_cluster = _OF_CLUSTER.match(path)
+            if of_cluster and not of_cluster[2]:  # the page has relative addresses
+                await RedirectResponse(f"{path}/")(scope, receive, send)
+                return
+            if of_cluster:
+                scope = {**scope, "cluster": of_cluster[1]}
+                path = path[len(of_cluster[0]) - 1 :]
+            scope = {**scope, "path": path}
         await self._app(scope, receive, send)
 
 
-def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
+def _endpoint(clusters: Clusters, verb: Verb, token: str | None) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             if token is None:
                 origin_check.check(request)
             elif verb.path != "/v1/health":
                 _check_token(request, token)
-            return await _run(source, verb, request)
+            return await _run(clusters, verb, request)
         except Unfit as unfit:
             return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
@@ -85,15 +94,25 @@ def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
     return endpoint
 
 
-async def _run(source: Watched, verb: Verb, request: Request) -> Response:
+async def _run(clusters: Clusters, verb: Verb, request: Request) -> Response:
     """Read the body, perform the verb, encode its answer. Raises Unfit, Problem or KafkaError."""
-    state, sent = request.app.state, await _body(request)
+    hosted = clusters.of(unquote(request.scope.get("cluster", FIRST)))
+    if verb.name.startswith("clusters "):  # they are about the process
+        hosted = clusters.first
+    elif hosted.ended and verb.name not in READABLE:
+        raise hosted.gone()
+    sent = await _body(request)
     names = {name: unquote(value) for name, value in request.path_params.items()}
-    command = ControlRequest(source, names, sent, request.is_disconnected, state.activity, state.recorder)
-    answer = await perform(command, verb, request.query_params)
-    if isinstance(answer, Response):
-        return answer
-    return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")
+    base_url = f"{request.url.scheme}://{request.headers.get('host', '')}"
+    command = ControlRequest(
+        hosted.source, names, sent, request.is_disconnected, hosted.activity, hosted.recorder, clusters, base_url
+    )
+    with hosted.request():
+        answer = await perform(command, verb, request.query_params)
+        if isinstance(answer, Response):
+            return answer
+        content = await in_slices(json_in_steps(verb.answer_type, answer))
+    return Response(content, verb.status, media_type="application/json")
 
 
 def _check_token(request: Request, token: str) -> None:

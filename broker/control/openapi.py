@@ -64,7 +64,7 @@ def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
             ),
         ],
         "responses": {
-            "200": {"description": "done", "content": {verb.media: content}},
+            str(verb.status): {"description": "done", "content": {verb.media: content}},
             **dict.fromkeys(("401", "404", "409", "422"), problem),
         },
     }

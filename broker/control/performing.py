@@ -12,7 +12,13 @@ from control_api.calls import arguments_of
 from control_api.reading import check_no_body, read_body_in_steps, read_query
 from control_api.verb import Verb
 
-_NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "users set", "users delete"})
+_NOT_RECORDED = frozenset(
+    {
+        *("scenario run", "journal clear", "journal rotate"),
+        *("users set", "users delete"),
+        *("clusters create", "clusters delete"),
+    }
+)
 """Verbs that do not change the cluster, or have secret arguments; `scenario run` has its steps recorded instead."""
 _STEP = 256
 

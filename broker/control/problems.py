@@ -5,7 +5,7 @@ class Problem(Exception):
     """An error response of the control plane, sent as ``application/problem+json``.
 
     404 for an unknown name, 422 for an invalid body or query (``field`` names the part), 409 for a conflict with the
-    current state.
+    current state, 410 for a cluster that has ended.
     """
 
     def __init__(self, status: int, detail: str, *, field: str | None = None) -> None:
@@ -20,6 +20,7 @@ class Problem(Exception):
             404: "Not Found",
             405: "Method Not Allowed",
             409: "Conflict",
+            410: "Gone",
             422: "Unprocessable",
         }
         document: dict[str, object] = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.control.activity import Activity
+from broker.control.hosting import Clusters
 from broker.control.problems import conflict, not_found
 from broker.control.recorder import Recorder
 from broker.control.watched import Watched
@@ -34,6 +35,10 @@ class ControlRequest:
     """The counts of the latest requests, kept between calls."""
     recorder: Recorder = field(default_factory=Recorder)
     """The calls that changed the cluster since its start or last reset."""
+    clusters: Clusters | None = None
+    """All clusters of the process; ``None`` outside of a server."""
+    base_url: str = ""
+    """The URL of the control plane as the caller wrote it, without a path."""
 
     @property
     def cluster(self) -> "Cluster":

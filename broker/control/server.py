@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anyio.abc import TaskGroup
 
-from broker.control.recorder import Recorder
+from broker.control.hosting import Clusters
 from broker.server.connections import PARTIAL_TIMEOUT
 from broker.settings.endpoints import PortTaken
 
@@ -36,7 +36,7 @@ class ControlOptions(Protocol):
         ...
 
 
-async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGroup, recorder: Recorder) -> str | None:
+async def open_control(clusters: Clusters, options: ControlOptions, tasks: TaskGroup) -> str | None:
     """Serve the control plane on the brokers' event loop; return its URL, or ``None`` if it is disabled.
 
     Raises:
@@ -48,10 +48,10 @@ async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGr
     def build() -> "Starlette":
         from broker.control.app import build_app
 
-        return build_app(source, options.control_token, recorder)
+        return build_app(clusters, options.control_token)
 
     listener = listen(options.control_host, options.control_port)
-    tasks.start_soon(serve_app, build, source, listener)
+    tasks.start_soon(serve_app, build, clusters.first.source, listener)
     return url_of(options.control_host, listener.getsockname()[1])
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Container
 
 import structlog
 from anyio.abc import TaskGroup
@@ -29,30 +30,44 @@ class BrokerServer(Listening):
         self._waiting: dict[Waiter, None] = {}
         """Other brokers' requests that wait while this broker is paused."""
 
-    async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
+    async def listen(self, endpoint: Endpoint, port: int | None = None, avoided: Container[int] = ()) -> int:
         """Bind one listener and return its port. Connections are accepted after :meth:`accept`.
+
+        A free port (0) is none of the ``avoided`` ones.
 
         Raises:
             PortTaken: the port is in use, or the address is not this machine's.
             TlsError: its certificate cannot be read.
         """
-        loop = asyncio.get_running_loop()
         wanted = endpoint.port if port is None else port
         self._open_tls(endpoint)
+        server, bound = await self._bind(endpoint, wanted)
+        others: list[asyncio.Server] = []  # open until the end, so that the system does not choose their ports again
+        try:
+            while not wanted and bound in avoided:
+                others.append(server)
+                server, bound = await self._bind(endpoint, wanted)
+        finally:
+            for other in others:
+                other.close()
+        self._servers.append(server)
+        self.guarded |= {endpoint.name} if endpoint.has_sasl else set()
+        return bound
+
+    async def _bind(self, endpoint: Endpoint, port: int) -> tuple[asyncio.Server, int]:
+        """Bind a port, 0 for a free one; return it. Raises PortTaken."""
         accept = Handshake if endpoint.has_tls else ClientConnection
         try:
-            server = await loop.create_server(
+            server = await asyncio.get_running_loop().create_server(
                 lambda: accept(self, endpoint.name),
                 endpoint.host or None,
-                wanted,
+                port,
                 backlog=self._backlog(),
                 start_serving=False,
             )
         except (OSError, ValueError) as error:  # ValueError: not a valid host name
-            raise PortTaken(wanted, error, endpoint.host) from error
-        self._servers.append(server)
-        self.guarded |= {endpoint.name} if endpoint.has_sasl else set()
-        return int(server.sockets[0].getsockname()[1])
+            raise PortTaken(port, error, endpoint.host) from error
+        return server, int(server.sockets[0].getsockname()[1])
 
     # --- TLS ---------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from broker.control.hosting import Build, Clusters, Hosted
 from broker.control.recorder import Recorder
 from broker.control.server import ControlOptions, open_control
 from broker.server import file_limits
@@ -138,15 +139,18 @@ def run(
     build: Callable[[OptionsT, PushedClock, TaskGroup], ServedT],
     announcement: Callable[[ServedT], Announcement],
     afterwards: Callable[[], None] = lambda: None,
+    further: Build | None = None,
 ) -> int:
     """Serve until a signal stops the process, and return its exit code. ``afterwards`` is called once it serves.
+
+    ``further`` builds the clusters that clients of the control plane make; without it they can make none.
 
     The exit code is 0 after an orderly stop; 1 if it cannot start, with one sentence on stderr that names the command.
     """
     configure_logging(options.log_format, options.log_level)
     file_limits.raise_limit()
     try:
-        return anyio.run(_serve, options, build, announcement, afterwards, backend_options=backend_options())
+        return anyio.run(_serve, options, build, announcement, afterwards, further, backend_options=backend_options())
     except CannotStart as error:
         print(f"understudy {command}: {error}", file=sys.stderr)
         return EXIT_CANNOT_START
@@ -157,6 +161,7 @@ async def _serve(
     build: Callable[[OptionsT, PushedClock, TaskGroup], ServedT],
     announcement: Callable[[ServedT], Announcement],
     afterwards: Callable[[], None],
+    further: Build | None,
 ) -> int:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -170,10 +175,10 @@ async def _serve(
                 ReadyFile(options.ready_file).prepare()
             await observers.open(served, options)
             await served.start()
-            recorder = Recorder()
+            first = Hosted(served)
             if options.scenario is not None:
-                await _run_scenario(served, options.scenario, recorder)
-            control_url = await open_control(served, options, tasks, recorder)
+                await _run_scenario(served, options.scenario, first.recorder)
+            control_url = await open_control(Clusters(first, tasks, further), options, tasks)
         except CannotStart as error:
             refusal = error
         except _REFUSALS as error:

@@ -12,7 +12,7 @@ from control_api.spelling import host_and_port
 
 def serve(options: ServeOptions) -> int:
     """Run a cluster until a signal stops it, and return the exit code (see :func:`broker.start.runner.run`)."""
-    return run("serve", options, Cluster, announcement, afterwards)
+    return run("serve", options, Cluster, announcement, afterwards, further=Cluster)
 
 
 def afterwards() -> None:

@@ -37,7 +37,7 @@ def check(method: str, path: str, answer: Any) -> None:
     """Fail if an answer does not match the document."""
     verb = verb_of(method, path)
     if verb is not None and verb.answer:
-        content = DOCUMENT["paths"][verb.path][method.lower()]["responses"]["200"]["content"][verb.media]
+        content = DOCUMENT["paths"][verb.path][method.lower()]["responses"][str(verb.status)]["content"][verb.media]
         validator(content["schema"]["$ref"].rpartition("/")[2]).validate(answer)
 
 

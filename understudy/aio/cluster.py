@@ -1,9 +1,11 @@
 """A whole cluster: start, control and stop."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from control_api.clusters import NewCluster
 from control_api.spelling import host_and_port
 from understudy.aio.bridge import AsyncBridge
 from understudy.aio.coordination import (
@@ -19,23 +21,38 @@ from understudy.aio.log import AsyncClock, AsyncTopics
 from understudy.aio.registry import AsyncRegistry
 from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
-from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
+from understudy.aio.verbs import (
+    ClustersVerbs,
+    CompactionVerbs,
+    CoordinatorsVerbs,
+    DiagramsVerbs,
+    QuotasVerbs,
+    RetentionVerbs,
+)
 from understudy.aio.waiting import Pending, in_thread, pending
+from understudy.errors import UnderstudyError
 from understudy.judging import Conformance, judge
-from understudy.launcher import ServerProcess, command_line
+from understudy.launcher import ServerProcess, command_line, setting_text
 from understudy.options import StartOptions, check
 from understudy.transport import Address, AsyncTransport
 
 
 class AsyncCluster(AsyncBridge):
-    """A running cluster and its control plane. As a context manager it stops the process that it started."""
+    """A running cluster and its control plane. As a context manager it stops what it started: process or cluster."""
 
     def __init__(
-        self, address: Address, bootstrap_servers: Iterable[str], process: ServerProcess | None = None
+        self,
+        address: Address,
+        bootstrap_servers: Iterable[str],
+        process: ServerProcess | None = None,
+        *,
+        owned: bool = False,
     ) -> None:
         super().__init__(AsyncTransport(address).ask)
         self.address = address
         self.process = process
+        self.owned = owned
+        """Whether it ends when it is stopped, because this client made it in a server that runs anyway."""
         self.servers = list(bootstrap_servers)
         self.clock = AsyncClock(self._send)
         self.topics = AsyncTopics(self._send)
@@ -56,6 +73,7 @@ class AsyncCluster(AsyncBridge):
         self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = AsyncSnapshots(self._send)
         self.registry = AsyncRegistry(self._send)
+        self.clusters = AsyncClusters(self)
 
     def __repr__(self) -> str:
         """Return its address, process and options, without a request to the server."""
@@ -121,7 +139,10 @@ class AsyncCluster(AsyncBridge):
         return "" if self.process is None else self.process.log(lines)
 
     async def stop(self) -> None:
-        """Stop the process, if this client started it."""
+        """Stop the process if this client started it, or end the cluster if it was made with `clusters.create`."""
+        if self.owned:
+            with suppress(UnderstudyError):  # it has ended already
+                await self.clusters.delete(self.address.cluster_id)
         if self.process is not None:
             await in_thread(self.process.stop)
 
@@ -132,8 +153,31 @@ class AsyncCluster(AsyncBridge):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the process, if this client started it."""
+        """Stop what this client started."""
         await self.stop()
+
+
+class AsyncClusters(ClustersVerbs):
+    """The clusters of the process."""
+
+    def __init__(self, beside: AsyncCluster) -> None:
+        super().__init__(beside._send)  # noqa: SLF001 - same module
+        self.beside = beside
+
+    async def _create(self, options: Mapping[str, Any]) -> AsyncCluster:
+        __tracebackhide__ = True
+        check(options, NewCluster, "clusters.create")
+        settings = {name: setting_text(value) for name, value in options.get("settings", {}).items()}
+        made = await self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
+        return AsyncCluster(self.beside.address.of_cluster(made["id"]), made["bootstrap_servers"], owned=True)
+
+    def create(self, **options: Unpack[NewCluster]) -> Pending[AsyncCluster]:
+        """Make a cluster in the same process, with brokers, clock, faults and data of its own.
+
+        It ends when it is stopped, as at the end of a `with` block, or with the process.
+        """
+        __tracebackhide__ = True
+        return pending(self._create(options))
 
 
 async def _start(options: dict[str, Any]) -> AsyncCluster:

@@ -89,6 +89,19 @@ class SnapshotVerbs(AsyncPart):
         await self._ask("snapshots restore")
 
 
+class ClustersVerbs(AsyncPart):
+    """The verbs of `kafka.clusters`."""
+
+    async def list(self) -> Sequence[results.RunningCluster]:
+        """The clusters of this process."""
+        found = await self._ask("clusters list")
+        return [build(results.RunningCluster, each) for each in found["clusters"]]
+
+    async def delete(self, id: str) -> None:
+        """End a cluster: its connections are closed, its data is gone."""
+        await self._ask("clusters delete", id=id)
+
+
 class BrokersVerbs(AsyncPart):
     """The verbs of `kafka.brokers`."""
 

@@ -17,6 +17,7 @@ class Bridge(ClusterVerbs):
 
     address: Address
     process: ServerProcess | None
+    owned: bool
     servers: list[str]
     faults: Faults
 
@@ -25,7 +26,7 @@ class Bridge(ClusterVerbs):
         """Return the same cluster for asynchronous code, where waiting does not block the event loop."""
         from understudy.aio import AsyncCluster
 
-        twin = AsyncCluster(self.address, (), self.process)
+        twin = AsyncCluster(self.address, (), self.process, owned=self.owned)
         twin.servers = self.servers
         twin.faults.optional, twin.faults.missed = self.faults.optional, self.faults.missed
         return twin

@@ -1,10 +1,12 @@
 # Made from understudy/aio/cluster.py by tools/generate_client.py: change it there.
 """A whole cluster: start, control and stop."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from control_api.clusters import NewCluster
 from control_api.spelling import host_and_port
 from understudy.client.bridge import Bridge
 from understudy.client.coordination import (
@@ -20,23 +22,38 @@ from understudy.client.log import Clock, Topics
 from understudy.client.registry import Registry
 from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
-from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
+from understudy.client.verbs import (
+    ClustersVerbs,
+    CompactionVerbs,
+    CoordinatorsVerbs,
+    DiagramsVerbs,
+    QuotasVerbs,
+    RetentionVerbs,
+)
 from understudy.client.waiting import Pending, in_thread, pending
+from understudy.errors import UnderstudyError
 from understudy.judging import Conformance, judge
-from understudy.launcher import ServerProcess, command_line
+from understudy.launcher import ServerProcess, command_line, setting_text
 from understudy.options import StartOptions, check
 from understudy.transport import Address, Transport
 
 
 class Cluster(Bridge):
-    """A running cluster and its control plane. As a context manager it stops the process that it started."""
+    """A running cluster and its control plane. As a context manager it stops what it started: process or cluster."""
 
     def __init__(
-        self, address: Address, bootstrap_servers: Iterable[str], process: ServerProcess | None = None
+        self,
+        address: Address,
+        bootstrap_servers: Iterable[str],
+        process: ServerProcess | None = None,
+        *,
+        owned: bool = False,
     ) -> None:
         super().__init__(Transport(address).ask)
         self.address = address
         self.process = process
+        self.owned = owned
+        """Whether it ends when it is stopped, because this client made it in a server that runs anyway."""
         self.servers = list(bootstrap_servers)
         self.clock = Clock(self._send)
         self.topics = Topics(self._send)
@@ -57,6 +74,7 @@ class Cluster(Bridge):
         self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = Snapshots(self._send)
         self.registry = Registry(self._send)
+        self.clusters = Clusters(self)
 
     def __repr__(self) -> str:
         """Return its address, process and options, without a request to the server."""
@@ -122,7 +140,10 @@ class Cluster(Bridge):
         return "" if self.process is None else self.process.log(lines)
 
     def stop(self) -> None:
-        """Stop the process, if this client started it."""
+        """Stop the process if this client started it, or end the cluster if it was made with `clusters.create`."""
+        if self.owned:
+            with suppress(UnderstudyError):  # it has ended already
+                self.clusters.delete(self.address.cluster_id)
         if self.process is not None:
             in_thread(self.process.stop)
 
@@ -133,8 +154,31 @@ class Cluster(Bridge):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the process, if this client started it."""
+        """Stop what this client started."""
         self.stop()
+
+
+class Clusters(ClustersVerbs):
+    """The clusters of the process."""
+
+    def __init__(self, beside: Cluster) -> None:
+        super().__init__(beside._send)  # noqa: SLF001 - same module
+        self.beside = beside
+
+    def _create(self, options: Mapping[str, Any]) -> Cluster:
+        __tracebackhide__ = True
+        check(options, NewCluster, "clusters.create")
+        settings = {name: setting_text(value) for name, value in options.get("settings", {}).items()}
+        made = self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
+        return Cluster(self.beside.address.of_cluster(made["id"]), made["bootstrap_servers"], owned=True)
+
+    def create(self, **options: Unpack[NewCluster]) -> Pending[Cluster]:
+        """Make a cluster in the same process, with brokers, clock, faults and data of its own.
+
+        It ends when it is stopped, as at the end of a `with` block, or with the process.
+        """
+        __tracebackhide__ = True
+        return pending(self._create(options))
 
 
 def _start(options: dict[str, Any]) -> Cluster:

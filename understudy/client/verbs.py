@@ -90,6 +90,19 @@ class SnapshotVerbs(Part):
         self._ask("snapshots restore")
 
 
+class ClustersVerbs(Part):
+    """The verbs of `kafka.clusters`."""
+
+    def list(self) -> Sequence[results.RunningCluster]:
+        """The clusters of this process."""
+        found = self._ask("clusters list")
+        return [build(results.RunningCluster, each) for each in found["clusters"]]
+
+    def delete(self, id: str) -> None:
+        """End a cluster: its connections are closed, its data is gone."""
+        self._ask("clusters delete", id=id)
+
+
 class BrokersVerbs(Part):
     """The verbs of `kafka.brokers`."""
 
