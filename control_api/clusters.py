@@ -22,7 +22,7 @@ class NewCluster(TypedDict, total=False):
         About("topics to create: name -> number of partitions", such={"orders": 3}),
     ]
     settings: Annotated[
-        Mapping[str, Annotated[str, About(such="1000")]],
+        Mapping[str, Annotated[str | float | bool, About(such="1000")]],
         About("Kafka broker settings, by their Kafka names", such={"log.retention.ms": "60000"}),
     ]
     as_version: Annotated[str, About("behave like this Kafka release", such="3.9")]

@@ -48,7 +48,7 @@ def consumed(cluster: Cluster) -> list[bytes]:
     consumer.subscribe(["t"])
     found = []
     while (message := until(lambda: consumer.poll(0.2), "the end", 20)).error() is None:
-        found.append(message.value())
+        found.append(message.value() or b"")
     consumer.close()
     return found
 
