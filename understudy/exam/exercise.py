@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Unpack
 from understudy.client import Cluster
 from understudy.client.steering import Fault
 from understudy.errors import ControlError
-from understudy.exam import witnesses
+from understudy.exam import wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverProblem, LibraryError, library_error
 from understudy.exam.level import Level
 from understudy.options import FaultOptions, JournalQuery
@@ -227,7 +227,7 @@ class Exercise:
     cluster: Cluster
     driver: AnyDriver
     faults: list[Fault] = field(default_factory=list)
-    made: int = 0
+    clients: list[wire.Client] = field(default_factory=list)
     timeout_ms: int = TIMEOUT_MS
     """How long a scenario waits for something that must happen."""
 
@@ -257,12 +257,12 @@ class Exercise:
 
     def next_name(self, command: str) -> str:
         """Return the name of the next client, which is its client id."""
-        return f"exam-{command.replace('_', '-')}-{self.made + 1}"
+        return f"exam-{command.replace('_', '-')}-{len(self.clients) + 1}"
 
     def create(self, command: str, options: dict[str, Any]) -> str:
         """Create a client with this driver command; return its name, which is its client id."""
         name = self.next_name(command)
-        self.made += 1
+        self.clients.append(wire.Client(name, command, options))
         servers = self._servers(options.pop("listener", None))
         self.driver.call(command, name=name, bootstrap_servers=servers, client_id=name, **options)
         return name
@@ -383,7 +383,7 @@ class Exercise:
     def require_sequences(self, producer: Producer) -> None:
         """Require that each batch on the wire continues the sequence or repeats one of the last five (KIP-98)."""
         sent = producer.batches()
-        for problem in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
+        for _batch, problem in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
             raise Violation(problem)
 
     def require_log_sequences(self, topic: str = "t", partition: int = 0) -> None:

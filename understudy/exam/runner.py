@@ -13,7 +13,7 @@ from typing import Any, Final
 from understudy.client import Cluster, start
 from understudy.errors import UnderstudyError
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
-from understudy.exam import security, witnesses
+from understudy.exam import security, wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
 from understudy.exam.level import Level
@@ -27,6 +27,10 @@ JOBS: Final = 6
 """Number of scenarios played in parallel. Most of the time they wait for the library."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
+WITHOUT_FAULTS: Final = frozenset(
+    {"consumers/open-transaction", "consumer-protocol/plain", "groups/plain", "transactions/exactly-once-copy"}
+)
+"""Scenarios that report what a client does in each run, if it is no violation of level MUST."""
 ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
 OPTIONS: Final[dict[str, Any]] = {
     "brokers": 3,
@@ -141,11 +145,21 @@ class Runner:
     def play(self, cluster: Cluster, scenario: Scenario) -> tuple[Verdict, str, tuple[str, ...]]:
         """Reset the cluster, play a scenario once, and return the verdict, the problem and the evidence."""
         cluster.reset(disconnect=True)
+        clients: list[wire.Client] = []
+        verdict, problem, evidence = self._attempt(cluster, scenario, clients)
+        if verdict in {Verdict.NOT_SUPPORTED, Verdict.NOT_EXERCISED}:
+            return verdict, problem, evidence
+        return with_wire(cluster, scenario, clients, verdict, problem, evidence)
+
+    def _attempt(
+        self, cluster: Cluster, scenario: Scenario, clients: list[wire.Client]
+    ) -> tuple[Verdict, str, tuple[str, ...]]:
+        """Play a scenario once, without the rules of the wire; add its clients to `clients`."""
         failed = of_violation(scenario.level)
         try:
             with self.driver() as driver, self._registered(driver):
                 driver.hello()
-                scenario.play(Exercise(cluster, driver, timeout_ms=self.timeout_ms))
+                scenario.play(Exercise(cluster, driver, clients=clients, timeout_ms=self.timeout_ms))
                 driver.call("quit")
         except Violation as violation:
             weaker = failed if violation.level is Level.MUST else Verdict.NON_STRICT
@@ -183,6 +197,30 @@ class Runner:
             for driver in list(self._playing):
                 driver.__exit__(None, None, None)
             raise
+
+
+def with_wire(
+    cluster: Cluster,
+    scenario: Scenario,
+    clients: Sequence[wire.Client],
+    verdict: Verdict,
+    problem: str,
+    evidence: tuple[str, ...],
+) -> tuple[Verdict, str, tuple[str, ...]]:
+    """Add the first broken rule of the wire to what a scenario found: it is the cause, and is reported first."""
+    try:
+        entries = cluster.journal.find(limit=10_000)
+    except UnderstudyError:
+        return verdict, problem, evidence
+    broken = wire.problems(clients, entries, habits=scenario.id in WITHOUT_FAULTS)
+    if not broken:
+        return verdict, problem, evidence
+    worst = broken[0]
+    found = verdict if verdict is Verdict.FAIL else of_violation(worst.level)
+    if verdict in BROKEN and worst.level is Level.MAY:
+        return found, f"{problem}; {worst}", evidence
+    lines = (witnesses.line(worst.entry), *(("...", *evidence) if evidence else ()))
+    return found, f"{worst}; {problem}" if problem else str(worst), lines
 
 
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ class Batch:
     base_sequence: int
     count: int
     transactional: bool
+    compression: str
     error: str | None
 
     @property
@@ -58,6 +59,7 @@ def batches(entries: Iterable[JournalEntry]) -> Iterator[Batch]:
                     records.get("base_sequence", -1),
                     records.get("count", 0),
                     bool(records.get("transactional")),
+                    str(records.get("compression", "none")),
                     errors.get((name, partition["index"])),
                 )
 
@@ -73,18 +75,18 @@ def _errors(entry: JournalEntry) -> dict[tuple[str, int], str]:
     }
 
 
-def broken_sequences(sent: Sequence[Batch]) -> list[str]:
+def broken_sequences(sent: Sequence[Batch]) -> list[tuple[Batch, str]]:
     """Return batches that neither continue the producer's sequence nor repeat one of the last five.
 
     A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98).
     """
-    problems: list[str] = []
+    problems: list[tuple[Batch, str]] = []
     seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if batch.base_sequence < 0:
-            problems.append(f"{batch}: a producer id without a sequence")
+            problems.append((batch, f"{batch}: a producer id without a sequence"))
             continue
         earlier = seen[batch.place]
         each = (batch.base_sequence, batch.count)
@@ -92,21 +94,21 @@ def broken_sequences(sent: Sequence[Batch]) -> list[str]:
         if each in earlier[-KEPT_BATCHES:]:
             continue
         if batch.base_sequence != expected:
-            problems.append(f"{batch}: {expected} comes next, and no earlier batch is repeated")
+            problems.append((batch, f"{batch}: {expected} comes next, and no earlier batch is repeated"))
         earlier.append(each)
     return problems
 
 
-def wrong_epochs(sent: Sequence[Batch]) -> list[str]:
+def wrong_epochs(sent: Sequence[Batch]) -> list[tuple[Batch, str]]:
     """Return batches with an epoch below an earlier one of the same producer id, or outside of 0 to 32,767."""
-    problems, highest = [], dict[int, int]()
+    problems, highest = list[tuple[Batch, str]](), dict[int, int]()
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if not 0 <= batch.epoch < 2**15:
-            problems.append(f"{batch}: invalid epoch")
+            problems.append((batch, f"{batch}: invalid epoch"))
         elif batch.epoch < highest.get(batch.producer_id, 0):
-            problems.append(f"{batch}: epoch {highest[batch.producer_id]} was in use before")
+            problems.append((batch, f"{batch}: epoch {highest[batch.producer_id]} was in use before"))
         highest[batch.producer_id] = max(batch.epoch, highest.get(batch.producer_id, 0))
     return problems
 

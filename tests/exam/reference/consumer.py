@@ -117,7 +117,7 @@ class ReferenceConsumer:
         if max(self.epochs.get(place, newest), self.confirmed.get(place, -1)) < newest:
             self._confirm(place, deadline)
         asked = FetchPartition(partition, self.positions[place], 1_000_000)
-        committed = self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations
+        committed = bool(self._isolation())
         request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [asked])], 0, -1)
         try:
             address = self.network.leader(topic, partition, deadline)
@@ -141,6 +141,9 @@ class ReferenceConsumer:
             return []
         assert found is not None
         return self._records(place, found, committed)
+
+    def _isolation(self) -> int:
+        return int(self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations)
 
     def _on_error(self, place: Place, code: ErrorCode, deadline: float) -> None:
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -194,7 +197,9 @@ class ReferenceConsumer:
         while True:
             try:
                 address = self.network.leader(topic, partition, deadline)
-                answer = self.network.ask(address, ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked]))
+                answer = self.network.ask(
+                    address, ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked], self._isolation())
+                )
             except Lost:
                 self.network.forget_leader(topic, partition)
                 self.network.pause(deadline)
@@ -266,6 +271,8 @@ class ReferenceConsumer:
             self._join()
         except Refused as error:
             self.join_errors.append(error)
+        except ValueError as error:  # a planted fault made nonsense of a response
+            self.join_errors.append(Refused("other", None, str(error)))
 
     def _rejoin_after(self, code: ErrorCode) -> None:
         if code is ErrorCode.NONE:

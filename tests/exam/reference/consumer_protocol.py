@@ -94,12 +94,14 @@ class ProtocolConsumer(ReferenceConsumer):
             address = self.network.coordinator(GROUP, self.options["group"], time.monotonic() + DEADLINE_S)
             self.network.ask(address, ApiKey.OFFSET_COMMIT, 9, request)
             return
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             answer = self._ask(ApiKey.OFFSET_COMMIT, 9, request)
             codes = {each.error_code for topic in answer.topics for each in topic.partitions}
             if ErrorCode.STALE_MEMBER_EPOCH in codes:
                 self.next_heartbeat = 0.0
                 self._keep_membership()
+                self.network.pause(deadline)
                 request.generation_id_or_member_epoch = self.epoch
                 continue
             for code in codes - {ErrorCode.NONE}:

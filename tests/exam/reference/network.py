@@ -18,6 +18,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.exam.reference.authentication import NotLetIn, Security
+from tests.exam.reference.planted import Planted
 from tests.wire import Closed, Wire
 
 BACKOFF_S = 0.02
@@ -99,6 +100,7 @@ class Network:
         self.leaders: dict[tuple[str, int], int] = {}
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.coordinators: dict[tuple[int, str], str] = {}
+        self.planted = Planted(mutations)
         self.never = threading.Event()
         self.quiet_until: dict[str, float] = {}
         self.has_asked_for_telemetry = False
@@ -112,7 +114,7 @@ class Network:
             wire.socket.settimeout(patience_s or self.patience_s)
             if time.monotonic() >= (self.sessions[address] or math.inf):
                 self.sessions[address] = self.security.authenticate(wire)
-            answer = wire.call(key, version, request)
+            answer = self.planted.response(key, wire.call(key, version, self.planted.request(key, request)))
         except NotLetIn as error:
             self.disconnect(address)
             if "retries-refused-passwords" in self.mutations:

@@ -16,6 +16,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from protocol.records.compression import Codec
 from protocol.records.records import Record, build_batch
 from tests.exam.reference.network import RETRIABLE, Lost, Network, Refused
 
@@ -178,13 +179,14 @@ class ReferenceProducer:
             for index, record in enumerate(batch.records)
         ]
         known = self.producer_id >= 0 and "writes-without-producer-id" not in self.mutations
-        written = build_batch(
-            records,
-            producer_id=self.producer_id if known else -1,
-            producer_epoch=self.epoch if known else -1,
-            base_sequence=batch.sequence if known else -1,
-            transactional=known and bool(self.options["transactional_id"]),
-        )
+        header = {
+            "producer_id": self.producer_id if known else -1,
+            "producer_epoch": self.epoch if known else -1,
+            "base_sequence": batch.sequence if known else -1,
+            "transactional": known and bool(self.options["transactional_id"]),
+            "codec": Codec[self.options["compression"].upper()],
+        }
+        written = build_batch(map(self.network.planted.record, records), **self.network.planted.header(header))
         data = PartitionProduceData(batch.partition, written)
         acks = -1 if self.options["acks"] == "all" else int(self.options["acks"])
         return ProduceRequest(self.options["transactional_id"], acks, 1_000, [TopicProduceData(batch.topic, [data])])

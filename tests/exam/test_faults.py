@@ -1,0 +1,98 @@
+"""Faults made from the protocol (`tests/exam/faults.py`) are found: a sample here, all of them in the nightly run."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from tests.exam.faults import CODES
+from tests.exam.reference.driver import InProcess
+from tests.exam.reference.planted import Planted
+from understudy.client import Cluster, start
+from understudy.exam.runner import OPTIONS, Runner
+from understudy.exam.scenario import SCENARIOS
+from understudy.exam.verdicts import Verdict
+
+TIMEOUT_MS = 3_000
+ON_THE_WIRE = (
+    ("send Produce.acks 1", "produce/plain", "Produce"),
+    ("send RecordBatch.producer_epoch -1", "idempotence/plain", "Produce"),
+    ("send InitProducerId.transaction_timeout_ms other", "transactions/empty", "InitProducerId"),
+    ("send Fetch.isolation_level other", "consumers/from-the-middle", "Fetch"),
+    ("send OffsetFetch.require_stable other", "transactions/exactly-once-copy", "OffsetFetch"),
+    ("send TxnOffsetCommit.generation_id -1", "transactions/exactly-once-copy", "TxnOffsetCommit"),
+    ('send OffsetCommit.member_id ""', "groups/commit-and-resume", "OffsetCommit"),
+    ("send OffsetCommit.generation_id_or_member_epoch -1", "consumer-protocol/commit-and-resume", "OffsetCommit"),
+)  # fmt: skip
+MANY = (
+    "send Produce.acks 1", "send RecordBatch.codec 0", "send RecordBatch.records.key null",
+    "send Fetch.isolation_level 0", "send OffsetFetch.require_stable other", "send TxnOffsetCommit.generation_id -1",
+    'send TxnOffsetCommit.member_id ""', "send JoinGroup.session_timeout_ms other",
+    "send OffsetCommit.generation_id_or_member_epoch -1", "send ListOffsets.isolation_level 0",
+    "take Produce OUT_OF_ORDER_SEQUENCE_NUMBER as NONE", "take Produce INVALID_PRODUCER_EPOCH as NONE",
+    "take Produce TRANSACTION_ABORTABLE as NONE", "take Produce CONCURRENT_TRANSACTIONS as UNKNOWN_SERVER_ERROR",
+    "take EndTxn INVALID_TXN_STATE as NONE", "take EndTxn TRANSACTION_ABORTABLE as NONE",
+    "take OffsetCommit ILLEGAL_GENERATION as NONE", "take OffsetCommit REBALANCE_IN_PROGRESS as NONE",
+    "take TxnOffsetCommit ILLEGAL_GENERATION as NONE", "take JoinGroup UNKNOWN_MEMBER_ID as REQUEST_TIMED_OUT",
+    "take Fetch TOPIC_AUTHORIZATION_FAILED as NONE", "first Fetch.responses.partitions.aborted_transactions",
+    "first OffsetCommit.topics.partitions",
+)  # fmt: skip
+"""Faults that the exam did not find, all at once, when it had scenarios only."""
+
+
+@pytest.fixture(scope="module")
+def exam_cluster() -> Iterator[Cluster]:
+    """The exam's cluster, which each play resets."""
+    with start(**OPTIONS) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize(("mutation", "name", "api"), ON_THE_WIRE)
+def test_the_wire_shows_the_request_that_broke_the_rule(
+    exam_cluster: Cluster, mutation: str, name: str, api: str
+) -> None:
+    """Its sentence comes first, and the request is the first line of the evidence."""
+    runner = Runner(lambda: InProcess(mutation), timeout_ms=TIMEOUT_MS)
+    verdict, problem, evidence = runner.play(exam_cluster, SCENARIOS[name])
+    assert verdict in {Verdict.FAIL, Verdict.NON_STRICT}
+    assert problem.startswith("request ")
+    assert api in evidence[0]
+
+
+def test_a_client_with_many_faults_does_not_pass(exam_cluster: Cluster) -> None:
+    """A client with 23 faults once passed the whole exam."""
+    names = ("produce/plain", "consumers/plain", "groups/commit-and-resume", "transactions/commit")
+    runner = Runner(lambda: InProcess(*MANY), timeout_ms=TIMEOUT_MS)
+    verdicts = {name: runner.play(exam_cluster, SCENARIOS[name])[0] for name in names}
+    assert {name for name, verdict in verdicts.items() if verdict is Verdict.FAIL} >= {
+        "produce/plain", "groups/commit-and-resume", "transactions/commit",
+    }  # fmt: skip
+
+
+class Message:
+    """A message with a list."""
+
+    __slots__ = ("number", "rows", "text")
+
+    def __init__(self, number: int, text: str, rows: list[Any]) -> None:
+        self.number, self.text, self.rows = number, text, rows
+
+
+def test_a_field_is_sent_as_another() -> None:
+    """At any depth, and of this API only; the client keeps what it meant."""
+    planted = Planted(["send Fetch.rows.number other", 'send Fetch.text ""', "first Fetch.rows"])
+    meant = Message(1, "a", [Message(2, "b", []), Message(3, "c", [])])
+    sent = planted.request(ApiKey.FETCH, meant)
+    assert ([each.number for each in sent.rows], sent.text) == ([3, 4], "")
+    assert ([each.number for each in meant.rows], meant.text) == ([2, 3], "a")
+    assert planted.request(ApiKey.PRODUCE, meant) is meant
+    assert len(planted.response(ApiKey.FETCH, meant).rows) == 1
+
+
+def test_the_table_names_codes_of_kafka() -> None:
+    """A name that is misspelt would never be met."""
+    assert {
+        code for classes in CODES.values() for codes in classes.values() for code in codes
+    } <= ErrorCode.__members__.keys()

@@ -1,0 +1,415 @@
+"""Rules of the wire, checked after each scenario: each client's requests beside its options and what it was granted.
+
+They are what a journal alone does not show, as it does not hold the options that the application chose, and what
+decides who may commit and which records are read. `understudy conformance` has the other invariants of the protocol.
+A request is compared only with responses that its client has received: one that may have crossed a response is no
+violation.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from understudy.exam import witnesses
+from understudy.exam.level import Level
+from understudy.results import JournalEntry
+
+CROSSING_US: Final = 300_000
+"""A request that arrives within this time of a response may have been sent before the client read it."""
+REFUSED_PER_S: Final = 30
+"""Refused requests of one API, with one error, within a second: with a back-off of 50 ms there are at most 20."""
+IDLE_PER_S: Final = 60
+"""Fetches without records, or Metadata, within a second."""
+READ_COMMITTED: Final = 1
+JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
+OUT: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
+MEMBERSHIP: Final = ("SyncGroup", "Heartbeat", "OffsetCommit")
+Options = Mapping[str, Any]
+Rule = Callable[[Sequence[JournalEntry]], Iterator["Problem"]]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client of a scenario: the command that created it, and its options."""
+
+    name: str
+    kind: str
+    options: Options
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A request that breaks a rule."""
+
+    entry: JournalEntry
+    text: str
+    level: Level = Level.MUST
+    habit: bool = False
+    """Whether the client does so in each run: it is reported in its area's scenario without a fault only."""
+
+    def __str__(self) -> str:
+        return f"request {self.entry.id}, {self.entry.api} v{self.entry.version} of {self.entry.client_id}: {self.text}"
+
+
+def problems(clients: Iterable[Client], entries: Sequence[JournalEntry], *, habits: bool = True) -> list[Problem]:
+    """Return the broken rules, the most binding first, then in the order of the requests; `habits`: these, too."""
+    found: list[Problem] = []
+    granted = _memberships(entries)
+    for client in clients:
+        mine = [entry for entry in entries if entry.client_id == client.name]
+        found += _options(client, mine)
+        for rule in RULES:
+            found += rule(mine)
+        if client.kind == "producer":
+            found += _batches(client, mine)
+            found += _offsets_in_transactions(mine, granted)
+    return sorted(
+        (each for each in found if habits or not each.habit),
+        key=lambda each: (list(Level).index(each.level), each.entry.id),
+    )
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def _acks(options: Options) -> int:
+    return -1 if options["acks"] == "all" or options["idempotent"] else int(options["acks"])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The value of a request's field that follows from an option, since a version of the API."""
+
+    api: str
+    field: str
+    value: Callable[[Options], Any]
+    level: Level = Level.MUST
+    since: int = 0
+    when: Callable[[Options], bool] = lambda _options: True
+    only: Callable[[JournalEntry], bool] = lambda _entry: True
+
+
+def _option(name: str) -> Callable[[Options], Any]:
+    return lambda options: options[name]
+
+
+def _transactional(options: Options) -> bool:
+    return bool(options["transactional_id"])
+
+
+def _committed(options: Options) -> bool:
+    return bool(options["isolation"] == "read_committed")
+
+
+def _isolation(options: Options) -> int:
+    return READ_COMMITTED if _committed(options) else 0
+
+
+def _joins(entry: JournalEntry) -> bool:
+    return bool(entry.request.get("member_epoch") == JOINS)
+
+
+_ID, _INSTANCE = _option("transactional_id"), _option("instance_id")
+WANTED: Final[Mapping[str, Sequence[Wanted]]] = {
+    "producer": (
+        Wanted("Produce", "acks", _acks),
+        Wanted("Produce", "transactional_id", _ID, since=3),
+        Wanted("InitProducerId", "transactional_id", _ID),
+        Wanted("InitProducerId", "transaction_timeout_ms", _option("transaction_timeout_ms"), when=_transactional),
+        Wanted("TxnOffsetCommit", "transactional_id", _ID),
+        Wanted("AddOffsetsToTxn", "transactional_id", _ID),
+        Wanted("EndTxn", "transactional_id", _ID),
+    ),
+    "consumer": (
+        Wanted("Fetch", "isolation_level", _isolation, since=4),
+        Wanted("ListOffsets", "isolation_level", _isolation, Level.SHOULD, since=2),
+        Wanted("OffsetFetch", "require_stable", lambda _options: True, Level.SHOULD, since=7, when=_committed),
+        Wanted("JoinGroup", "session_timeout_ms", _option("session_timeout_ms")),
+        *(
+            Wanted(api, field, value)
+            for api in ("JoinGroup", *MEMBERSHIP)
+            for field, value in (("group_id", _option("group")), ("group_instance_id", _INSTANCE))
+        ),
+        Wanted("LeaveGroup", "group_id", _option("group")),
+        Wanted("ConsumerGroupHeartbeat", "group_id", _option("group")),
+        Wanted("ConsumerGroupHeartbeat", "instance_id", _INSTANCE, only=_joins),
+    ),
+    "share_consumer": (
+        Wanted("ShareGroupHeartbeat", "group_id", _option("group")),
+        Wanted("ShareFetch", "group_id", _option("group")),
+        Wanted("ShareAcknowledge", "group_id", _option("group")),
+    ),
+}
+
+
+def _options(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return fields that differ from what the application asked for."""
+    for wanted in WANTED[client.kind]:
+        if not wanted.when(client.options):
+            continue
+        value = wanted.value(client.options)
+        for entry in entries:
+            if entry.api == wanted.api and entry.version >= wanted.since and entry.request and wanted.only(entry):
+                sent = entry.request.get(wanted.field)
+                if (sent or None) != (value or None):
+                    yield Problem(entry, f"{wanted.field} is {sent!r}, where the application asked for {value!r}",
+                                  wanted.level, habit=wanted.level is not Level.MUST)  # fmt: skip
+
+
+# --- producers --------------------------------------------------------------------------------------------------------
+
+
+def _batches(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return batches whose header contradicts the options, or whose producer id, epoch or sequence is wrong."""
+    idempotent, transactional = client.options["idempotent"], _transactional(client.options)
+    codecs = {"none", client.options["compression"]}
+    sent = list(witnesses.batches(entries))
+    for batch in sent:
+        if idempotent and batch.producer_id < 0:
+            yield Problem(batch.entry, "a batch of an idempotent producer has no producer id")
+        if batch.transactional != transactional:
+            has = "has" if batch.transactional else "does not have"
+            yield Problem(batch.entry, f"a batch {has} the transactional bit, and the producer's transactional id is "
+                                       f"{client.options['transactional_id']!r}")  # fmt: skip
+        if batch.compression not in codecs:
+            yield Problem(batch.entry, f"a batch is compressed by {batch.compression}, "
+                                       f"where the application asked for {client.options['compression']}")  # fmt: skip
+    if idempotent:
+        for batch, text in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
+            yield Problem(batch.entry, text)
+        yield from _producer_ids(client, entries, sent)
+
+
+def _producer_ids(
+    client: Client, entries: Sequence[JournalEntry], sent: Sequence[witnesses.Batch]
+) -> Iterator[Problem]:
+    """Return requests with a producer id or epoch that was not granted, or after a newer one was granted and used."""
+    granted: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for entry in entries:
+        if entry.api in {"InitProducerId", "EndTxn"} and _succeeded(entry):
+            answer = entry.response or {}
+            if answer.get("producer_id", -1) >= 0:
+                granted[answer["producer_id"]].append((answer["producer_epoch"], _answered_us(entry)))
+    uses = [(each.entry, each.producer_id, each.epoch) for each in sent if each.producer_id >= 0]
+    uses += [
+        (entry, entry.request.get("producer_id", -1), entry.request.get("producer_epoch", -1))
+        for entry in entries
+        if entry.api in {"EndTxn", "TxnOffsetCommit", "AddOffsetsToTxn"} and entry.request
+    ]
+    bumps = not _transactional(client.options)  # a producer that is only idempotent may raise its epoch itself, KIP-360
+    for entry, producer_id, epoch in uses:
+        epochs = [each for each, _ in granted.get(producer_id, ())]
+        if not epochs or not (epoch in epochs or (bumps and epoch > min(epochs))):
+            yield Problem(entry, f"producer id {producer_id} with epoch {epoch} was not granted to this producer")
+        elif not bumps:
+            newest = max(each for each, at in granted[producer_id] if at <= entry.ts_us or each == epoch)
+            if newest > epoch:
+                yield Problem(entry, f"epoch {epoch} is used after epoch {newest} was granted")
+
+
+def _memberships(entries: Sequence[JournalEntry]) -> Mapping[tuple[str, str], set[int]]:
+    """Return group and member id -> the generations or member epochs that it was granted."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for entry in entries:
+        if entry.api in {"JoinGroup", "ConsumerGroupHeartbeat"} and _succeeded(entry):
+            answer = entry.response or {}
+            granted = int(answer.get("generation_id", answer.get("member_epoch", -1)))
+            found[entry.request["group_id"], answer.get("member_id") or entry.request["member_id"]].add(granted)
+    return found
+
+
+def _offsets_in_transactions(
+    entries: Sequence[JournalEntry], granted: Mapping[tuple[str, str], set[int]]
+) -> Iterator[Problem]:
+    """Return TxnOffsetCommit without the member and generation of the consumer (KIP-447)."""
+    groups = {group for group, _ in granted}
+    for entry in entries:
+        if entry.api != "TxnOffsetCommit" or entry.request.get("group_id") not in groups:
+            continue
+        member, generation = entry.request.get("member_id") or "", entry.request.get("generation_id", -1)
+        if not member or generation not in granted.get((entry.request["group_id"], member), ()):
+            yield Problem(
+                entry,
+                f"member {member!r} and generation {generation} are not those of a member, "
+                "so that the offsets of a member that was removed would not be refused",
+                Level.SHOULD,
+                habit=True,
+            )
+
+
+# --- members ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Member:
+    """What a member of a classic group was granted: generations by member id; ids that the broker does not know now."""
+
+    granted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    dead: dict[str, int] = field(default_factory=dict)
+    used: int = -1
+
+    def joins(self, entry: JournalEntry) -> Iterator[Problem]:
+        """Judge the member id of a JoinGroup."""
+        member, answer = entry.request.get("member_id") or "", entry.response or {}
+        if member and member not in self.granted:
+            yield Problem(entry, f"member id {member!r} was not granted to this client")
+        elif entry.ts_us > self.dead.get(member, entry.ts_us) + CROSSING_US:
+            text = f"joins with member id {member!r}, which the broker does not know any more"
+            yield Problem(entry, text, Level.SHOULD)
+        if _answered(entry) and answer.get("member_id"):
+            self.dead.pop(answer["member_id"], None)
+            self.granted[answer["member_id"]].update([answer["generation_id"]] if _succeeded(entry) else [])
+
+    def uses(self, entry: JournalEntry) -> Iterator[Problem]:
+        """Judge member id and generation of another request of a member."""
+        member = entry.request.get("member_id") or ""
+        generation = entry.request.get("generation_id", entry.request.get("generation_id_or_member_epoch", -1))
+        if not any(self.granted.values()):
+            return  # it never became a member, such as one that only commits offsets
+        if generation not in self.granted.get(member, ()):
+            yield Problem(entry, f"member {member!r} was not granted generation {generation}")
+        elif generation < self.used:
+            yield Problem(entry, f"generation {generation} is used after generation {self.used}")
+        else:
+            self.used = generation
+
+    def leaves(self, entry: JournalEntry) -> Iterator[Problem]:
+        """Judge the member ids of a LeaveGroup."""
+        left = {entry.request.get("member_id"), *(each.get("member_id") for each in entry.request.get("members", ()))}
+        if self.granted and not left & self.granted.keys():
+            yield Problem(entry, f"none of the members {left} was this client")
+
+
+def _classic(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return requests of a member with a member id or generation that it was not granted, or that has ended."""
+    member = _Member()
+    rules = {"JoinGroup": member.joins, "LeaveGroup": member.leaves, **dict.fromkeys(MEMBERSHIP, member.uses)}
+    for entry in entries:
+        if entry.api in rules:
+            yield from rules[entry.api](entry)
+            if entry.error == "UNKNOWN_MEMBER_ID" and _answered(entry) and entry.request.get("member_id"):
+                member.dead[entry.request["member_id"]] = _answered_us(entry)
+
+
+def _epochs(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return requests of a member of a consumer or share group with a member epoch that it was not granted."""
+    granted: dict[str, set[int]] = defaultdict(set)
+    given: set[tuple[str, int]] = set()
+    for entry in entries:
+        member = entry.request.get("member_id") or ""
+        if entry.api in {"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"}:
+            epoch, answer = entry.request.get("member_epoch"), entry.response or {}
+            owned = _assigned(entry.request.get("topic_partitions"))
+            if epoch not in {JOINS, LEAVES, LEAVES_FOR_A_WHILE, *granted[member]}:
+                yield Problem(entry, f"member {member} was not granted epoch {epoch}")
+            elif epoch == JOINS and owned:
+                yield Problem(entry, f"joins with partitions that it does not have: {len(owned)}")
+            elif owned - given:
+                yield Problem(entry, f"reports partitions that it was not assigned: {len(owned - given)}")
+            if epoch == JOINS and entry.request.get("rebalance_timeout_ms", 1) <= 0:
+                yield Problem(entry, "joins without a rebalance timeout")
+            if _succeeded(entry):
+                granted[answer.get("member_id") or member].add(answer["member_epoch"])
+                given |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
+        elif entry.api in {"OffsetCommit", "OffsetFetch"} and granted:
+            yield from _carries_epoch(entry, granted)
+
+
+def _carries_epoch(entry: JournalEntry, granted: Mapping[str, set[int]]) -> Iterator[Problem]:
+    """Return a commit or a look-up of committed offsets that does not carry member and epoch (KIP-848)."""
+    if entry.api == "OffsetCommit":
+        member, epoch = entry.request.get("member_id") or "", entry.request.get("generation_id_or_member_epoch", -1)
+        if epoch not in granted.get(member, ()):
+            yield Problem(entry, f"member {member!r} was not granted epoch {epoch}")
+        return
+    for group in entry.request.get("groups", ()) if entry.version > 8 else ():
+        member, epoch = group.get("member_id") or "", group.get("member_epoch", -1)
+        if epoch not in granted.get(member, ()):
+            yield Problem(entry, f"member {member!r} was not granted epoch {epoch}", Level.SHOULD, habit=True)
+
+
+def _assigned(topics: Any) -> set[tuple[str, int]]:
+    return {(each["topic_id"], partition) for each in topics or () for partition in each["partitions"]}
+
+
+# --- sessions and load ------------------------------------------------------------------------------------------------
+
+
+def _fetch_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return Fetch requests with a session that was not granted, or an epoch that is not the next one (KIP-227)."""
+    next_epochs: dict[tuple[int, int], int] = {}
+    for entry in entries:
+        if entry.api != "Fetch" or entry.version < 7:
+            continue
+        session, epoch = entry.request.get("session_id", 0), entry.request.get("session_epoch", -1)
+        known = next_epochs.get((entry.broker, session))
+        if session and epoch > 0:
+            if known is None:
+                yield Problem(entry, f"fetch session {session} was not granted by broker {entry.broker}")
+            elif epoch != known:
+                yield Problem(entry, f"epoch {epoch} of fetch session {session}, where {known} comes next")
+        answer = entry.response or {}
+        granted = answer.get("session_id", 0)
+        if _answered(entry) and granted and answer.get("error_code") == "NONE":  # a partition may have an error
+            next_epochs[entry.broker, granted] = max(epoch, 0) + 1
+
+
+def _share_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return share session epochs that are neither 0, -1 nor the next one (KIP-932)."""
+    next_epochs: dict[tuple[int, str], int] = {}
+    for entry in entries:
+        if entry.api not in {"ShareFetch", "ShareAcknowledge"}:
+            continue
+        place = entry.broker, entry.request.get("member_id") or ""
+        epoch, known = entry.request.get("share_session_epoch", -1), next_epochs.get(place, 0)
+        if epoch > 0 and epoch != known:
+            yield Problem(entry, f"share session epoch {epoch}, where {known} comes next")
+        if _answered(entry) and (entry.response or {}).get("error_code") == "NONE":
+            next_epochs[place] = epoch + 1
+
+
+def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return requests that are repeated without a back-off."""
+    seconds: Counter[tuple[str, str, int]] = Counter()
+    reported: set[tuple[str, str]] = set()
+    for entry in entries:
+        idle = entry.api == "Metadata" or (entry.api == "Fetch" and not _has_records(entry))
+        subject = entry.api, entry.error or ("" if idle else "-")
+        if subject[1] == "-" or subject in reported:
+            continue
+        second = *subject, entry.ts_us // 1_000_000
+        seconds[second] += 1
+        if seconds[second] > (REFUSED_PER_S if entry.error else IDLE_PER_S):
+            reported.add(subject)
+            about = f"refused with {entry.error}" if entry.error else "without news"
+            yield Problem(entry, f"sent {seconds[second]} times within a second, {about}", Level.MAY)
+
+
+def _has_records(entry: JournalEntry) -> bool:
+    return any(
+        (partition.get("records") or {}).get("count")
+        for topic in (entry.response or {}).get("responses", ())
+        for partition in topic.get("partitions", ())
+    )
+
+
+def _answered(entry: JournalEntry) -> bool:
+    return entry.outcome == "answered"
+
+
+def _succeeded(entry: JournalEntry) -> bool:
+    return _answered(entry) and not entry.error
+
+
+def _answered_us(entry: JournalEntry) -> int:
+    return entry.ts_us + round((entry.duration_ms or 0) * 1000)
+
+
+RULES: Final[Sequence[Rule]] = (
+    _classic,
+    _epochs,
+    _fetch_sessions,
+    _share_sessions,
+    _load,
+)
