@@ -149,7 +149,7 @@ def response_level(key: int) -> Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Selection:
     """Filter for items; ``None`` matches anything. ``topic_id`` is the current id of ``topic``, if it exists."""
 
     topic: str | None = None
@@ -170,7 +170,7 @@ class Wanted:
         return bool(value == getattr(self, kind))
 
 
-def cut(level: Level, message: M, wanted: Wanted, open_kinds: frozenset[str]) -> tuple[M | None, M | None]:
+def cut(level: Level, message: M, wanted: Selection, open_kinds: frozenset[str]) -> tuple[M | None, M | None]:
     """Split a message into the matching part and the rest; either may be ``None``. The message is not changed.
 
     ``open_kinds`` are the filter's kinds that no level above has matched. A null list (all topics) belongs to the rest.
@@ -196,7 +196,7 @@ def cut(level: Level, message: M, wanted: Wanted, open_kinds: frozenset[str]) ->
 
 
 def _cut_list(
-    child: Child, message: Message, elements: Sequence[Any], wanted: Wanted, left: frozenset[str]
+    child: Child, message: Message, elements: Sequence[Any], wanted: Selection, left: frozenset[str]
 ) -> tuple[list[Any], list[Any]]:
     hit, rest = [], []
     kind = child.kind or _coordinator_kind(message)
@@ -220,7 +220,7 @@ def _coordinator_kind(message: Message) -> str:
     return _COORDINATOR_KINDS[key_type] if 0 <= key_type < len(_COORDINATOR_KINDS) else ""
 
 
-def decide(level: Level, message: Any, wanted: Wanted, open_kinds: frozenset[str]) -> frozenset[str] | None:
+def decide(level: Level, message: Any, wanted: Selection, open_kinds: frozenset[str]) -> frozenset[str] | None:
     """Return the kinds that this message's own fields match; ``None`` if one of them differs."""
     matched = set()
     for kind, names in level.own.items():
@@ -239,7 +239,7 @@ def _names_another_kind(names: tuple[str, ...], message: Any) -> bool:
     return names == ("resource_name",) and bool(message.resource_type != _TOPIC_RESOURCE)
 
 
-def mentions(level: Level, message: Message, wanted: Wanted) -> bool:
+def mentions(level: Level, message: Message, wanted: Selection) -> bool:
     """Whether a message has an item that matches the whole filter."""
     return cut(level, message, wanted, wanted.kinds)[0] is not None
 

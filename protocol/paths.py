@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from protocol.errors import ErrorCode
-from protocol.items import Wanted, decide, element_type, level_of
+from protocol.items import Selection, decide, element_type, level_of
 from protocol.types import ZERO_UUID, Message, uuid_from_text, uuid_text
 
 M = TypeVar("M", bound=Message)
@@ -101,7 +101,7 @@ def _find(at: Any, path: list[str]) -> Iterable[Any]:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def put(message: M, path: str, value: Any, wanted: Wanted) -> M:
+def put(message: M, path: str, value: Any, wanted: Selection) -> M:
     """Return a copy with another value in a field; under ``*`` only matching items change.
 
     The value is a result of :func:`check`.
@@ -110,7 +110,7 @@ def put(message: M, path: str, value: Any, wanted: Wanted) -> M:
     return changed
 
 
-def _put(at: Any, path: list[str], value: Any, wanted: Wanted, open_kinds: frozenset[str]) -> Any:
+def _put(at: Any, path: list[str], value: Any, wanted: Selection, open_kinds: frozenset[str]) -> Any:
     if not path:
         return value
     name, *rest = path

@@ -18,7 +18,7 @@ from broker.server.dispatcher import Chain
 from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import EndpointError, PortTaken
-from broker.steering.faults.rules import Script
+from broker.steering.faults.rules import Faults
 from broker.steering.journal.ring import journal_of
 from broker.steering.timelines.groups import GroupTimelines
 from broker.steering.timelines.producers import ProducerTimelines
@@ -57,10 +57,10 @@ class Proxy:
         self.seed = new_seed() if options.seed is None else options.seed
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed)
-        self.faults = Script(seeded(self.seed))
+        self.faults = Faults(seeded(self.seed))
         self.views = Views(clock)
         self.chain = Chain(
-            frames=(self.journal.record,), messages=(*self.views.outer, self.faults.meet, self.views.inner)
+            frames=(self.journal.record,), messages=(*self.views.outer, self.faults.apply, self.views.inner)
         )
         """Middleware of every request, outermost first."""
         self.shares = file_limits.shares(2, on_disk=False, listeners=8)

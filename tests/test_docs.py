@@ -48,7 +48,7 @@ def test_every_ctl_command_is_a_verb() -> None:
     """Its verb and options exist."""
     given = list(commands("ctl"))
     assert given
-    parser = ctl.parser()
+    parser = ctl.build_parser()
     for argv in given:
         assert parser.parse_args(argv).verb.path
 

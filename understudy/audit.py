@@ -5,8 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from understudy import spark_command
-from understudy.argparser import Parser
-from understudy.export import client_config
+from understudy.argparser import Parser, client_config
 
 PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")

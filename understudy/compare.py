@@ -18,30 +18,30 @@ ids stay until they expire. Exit code 0: no unexplained difference, 1: some, 2: 
 
 def parser() -> Parser:
     """The options."""
-    made = Parser(
+    parser = Parser(
         prog="understudy compare",
         description="Send the same requests to a Kafka cluster and to Understudy, and report differences.",
         epilog=EPILOG,
     )
-    made.add_argument("--kafka", metavar="HOST:PORT", required=True, help="Kafka cluster of one broker")
-    made.add_argument(
+    parser.add_argument("--kafka", metavar="HOST:PORT", required=True, help="Kafka cluster of one broker")
+    parser.add_argument(
         "--understudy", metavar="HOST:PORT", help="running Understudy; by default one is started with the same settings"
     )
-    made.add_argument(
+    parser.add_argument(
         "--as-version",
         metavar="X.Y",
         help="Kafka release of the Understudy that is started, such as 4.3 (default: the newest)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--histories", metavar="N", type=int, default=100, help="number of request sequences (default 100)"
     )
-    made.add_argument(
+    parser.add_argument(
         "--length", metavar="N", type=int, default=40, help="number of requests per sequence (default 40)"
     )
-    made.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random requests (default 0)")
-    made.add_argument("--json", metavar="FILE", help="write the full result as JSON")
-    made.add_argument("--junit", metavar="FILE", help="write JUnit XML with a test case per API")
-    return made
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random requests (default 0)")
+    parser.add_argument("--json", metavar="FILE", help="write the full result as JSON")
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML with a test case per API")
+    return parser
 
 
 def is_address(text: str) -> bool:

@@ -42,19 +42,19 @@ DESCRIBED = ("topics show", "groups show", "transactions show")
 """Verbs that Kafka's own tools call `describe`."""
 
 
-def add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
+def add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
     """Add a parameter as an option, or as a positional argument if it is required."""
     text = help_of(parameter).replace("%", "%%")
     choices = parameter.choices or None
     if parameter.required:
         metavar = placeholder(parameter)
-        made.add_argument(parameter.name, metavar=metavar, type=reader(parameter), choices=choices, help=text)
+        parser.add_argument(parameter.name, metavar=metavar, type=reader(parameter), choices=choices, help=text)
         return
     if parameter.kind == "flag":
         name, absent = option(parameter), argparse.SUPPRESS
-        made.add_argument(name, dest=parameter.name, action="store_const", const=True, default=absent, help=text)
+        parser.add_argument(name, dest=parameter.name, action="store_const", const=True, default=absent, help=text)
         return
-    made.add_argument(
+    parser.add_argument(
         option(parameter),
         dest=parameter.name,
         type=reader(parameter),
@@ -89,30 +89,32 @@ def split_arguments(verb: Verb, arguments: dict[str, Any]) -> None:
 
 def common() -> Parser:
     """Return a parser with the options of every verb."""
-    made = Parser(add_help=False)
-    made.add_argument("--control", metavar="URL", default=argparse.SUPPRESS, help="URL of the control plane")
-    made.add_argument("--cluster", metavar="ID", default=argparse.SUPPRESS, help="id of a cluster that was made there")
-    made.add_argument("--token", default=argparse.SUPPRESS, help="bearer token of the control plane")
-    made.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the response as JSON")
-    return made
+    parser = Parser(add_help=False)
+    parser.add_argument("--control", metavar="URL", default=argparse.SUPPRESS, help="URL of the control plane")
+    parser.add_argument(
+        "--cluster", metavar="ID", default=argparse.SUPPRESS, help="id of a cluster that was made there"
+    )
+    parser.add_argument("--token", default=argparse.SUPPRESS, help="bearer token of the control plane")
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the response as JSON")
+    return parser
 
 
-def parser(given: Container[str] | None = None) -> Parser:
-    """Return a parser of all verbs; with `given`, only verbs in it get options, to save time."""
+def build_parser(names: Container[str] | None = None) -> Parser:
+    """Return a parser of all verbs; with `names`, only verbs of these groups get options, to save time."""
     shared = common()
-    made = Parser(
+    parser = Parser(
         prog=PROGRAM,
         parents=[shared],
         description="Control a running cluster through its control plane.",
         epilog="The URL defaults to UNDERSTUDY_CONTROL_URL, else to UNDERSTUDY_CONTROL_PORT (9099) on this machine; "
         "the token to UNDERSTUDY_CONTROL_TOKEN.",
     )
-    first = made.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
+    first = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
     for group, verbs in groups():
         rest = [verb.name.partition(" ")[2] for verb in verbs]
         about = ", ".join(rest) if all(rest) else verbs[0].help
         inner = first.add_parser(group, help=about, description=about, parents=[shared])
-        if given is not None and group not in given:
+        if names is not None and group not in names:
             continue
         if not all(rest):
             shape(inner, verbs[0])
@@ -124,26 +126,26 @@ def parser(given: Container[str] | None = None) -> Parser:
                 name, aliases=aliases, help=verb.help, description=verb.help, parents=[shared]
             )
             shape(verb_parser, verb)
-    return made
+    return parser
 
 
-def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
+def shape(parser: argparse.ArgumentParser, verb: Verb) -> None:
     """Add the arguments of a verb's path, query and body to its parser."""
     for name in verb.places:
-        made.add_argument(name, metavar=name.upper())
+        parser.add_argument(name, metavar=name.upper())
     if verb.name == RUNS:
-        made.add_argument("steps", metavar="FILE", help="scenario file, as `scenario record` writes it")
+        parser.add_argument("steps", metavar="FILE", help="scenario file, as `scenario record` writes it")
     else:
         for parameter in verb.parameters:
-            add(made, parameter)
+            add(parser, parameter)
     if verb.is_file or verb.name == RECORDS:
-        made.add_argument("--output", "-o", metavar="FILE", default=argparse.SUPPRESS, help="file to write")
+        parser.add_argument("--output", "-o", metavar="FILE", default=argparse.SUPPRESS, help="file to write")
     for name, text in REPEATS.items():
         if repeats(verb, name):
-            made.add_argument(f"--{name}", action="store_true", default=argparse.SUPPRESS, help=text)
+            parser.add_argument(f"--{name}", action="store_true", default=argparse.SUPPRESS, help=text)
     if can_watch(verb):
-        made.add_argument("--every", type=duration_ms, metavar="MS", default=argparse.SUPPRESS, help=EVERY)
-    made.set_defaults(verb=verb)
+        parser.add_argument("--every", type=duration_ms, metavar="MS", default=argparse.SUPPRESS, help=EVERY)
+    parser.set_defaults(verb=verb)
 
 
 def scenario(path: str) -> scenario_file.Scenario:
@@ -202,30 +204,30 @@ def check_texts(verb: Verb, texts: object) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run one verb."""
-    known, more = parser(argv).parse_known_args(argv)
-    given = vars(known)
-    verb: Verb = given.pop("verb")
+    known, more = build_parser(argv).parse_known_args(argv)
+    arguments = vars(known)
+    verb: Verb = arguments.pop("verb")
     if more:
         refuse(f"{PROGRAM} {verb.name}", unknown(verb, more[0].partition("=")[0]))
     effects = [field for field in verb.fields if field.inside == "do" and not field.field.about.goes_with]
-    if effects and not any(effect.name in given for effect in effects):
+    if effects and not any(effect.name in arguments for effect in effects):
         ways = ", ".join(map(option, effects))
         refuse(f"{PROGRAM} {verb.name}", f"needs an effect, one of {ways}")
     try:
-        split_arguments(verb, given)
+        split_arguments(verb, arguments)
     except argparse.ArgumentTypeError as error:
         refuse(f"{PROGRAM} {verb.name}", str(error))
-    where = address(given)
+    where = address(arguments)
     transport = Transport(where)
-    file = scenario(given["steps"]) if verb.name == RUNS else None
+    file = scenario(arguments["steps"]) if verb.name == RUNS else None
     if file is not None:
-        given["steps"] = file.steps
-    check_texts(verb, [given, where.url, where.token])
+        arguments["steps"] = file.steps
+    check_texts(verb, [arguments, where.url, where.token])
     if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding does not have is escaped
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if not repeat(verb, given, transport):
-            show(verb, transport.ask(verb.name, given), given)
+        if not repeat(verb, arguments, transport):
+            show(verb, transport.ask(verb.name, arguments), arguments)
     except UnderstudyError as error:
         unauthorized = isinstance(error, ControlError) and error.status == UNAUTHORIZED
         text = str(error) if file is None else in_file(error, file)
@@ -233,21 +235,21 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def repeat(verb: Verb, given: Mapping[str, Any], transport: Transport) -> bool:
+def repeat(verb: Verb, arguments: Mapping[str, Any], transport: Transport) -> bool:
     """Run `--watch` or `--follow` until Ctrl-C; False where neither was asked for."""
-    if "watch" not in given and "follow" not in given:
+    if "watch" not in arguments and "follow" not in arguments:
         return False
-    name = "follow" if "follow" in given else "watch"
-    every_ms = min(given.get("every", EVERY_MS[name]), _LONGEST_MS)
+    name = "follow" if "follow" in arguments else "watch"
+    every_ms = min(arguments.get("every", EVERY_MS[name]), _LONGEST_MS)
     if name == "watch" and not sys.stdout.isatty():
         other = "; --follow prints a line for each new one" if can_follow(verb) else ""
         refuse(f"{PROGRAM} {verb.name}", f"--watch redraws a terminal, and the output goes elsewhere{other}")
     with suppress(KeyboardInterrupt):
         if name == "watch":
-            watch(terminal(), verb, lambda: transport.ask(verb.name, given), every_ms)
-        lines = lines_for(verb, as_json="json" in given)
-        for rows in follow(verb, partial(transport.ask, verb.name), given, partial(time.sleep, every_ms / 1000)):
-            shown = {"records read": decoded, "journal list": noted}.get(verb.name) if "json" not in given else None
+            watch(terminal(), verb, lambda: transport.ask(verb.name, arguments), every_ms)
+        lines = lines_for(verb, as_json="json" in arguments)
+        for rows in follow(verb, partial(transport.ask, verb.name), arguments, partial(time.sleep, every_ms / 1000)):
+            shown = {"records read": decoded, "journal list": noted}.get(verb.name) if "json" not in arguments else None
             print_lines(lines.of(rows if shown is None else list(map(shown, rows))))
     return True
 
@@ -285,21 +287,21 @@ def token_missing(where: Address) -> str:
     return f"{where.url} {does}; pass the server's --control-token with --token or in UNDERSTUDY_CONTROL_TOKEN"
 
 
-def show(verb: Verb, answer: Any, given: Mapping[str, Any]) -> None:
+def show(verb: Verb, answer: Any, arguments: Mapping[str, Any]) -> None:
     """Print a response: bytes unchanged, JSON with --json, else text, on a terminal in colours and columns."""
-    if verb.name == RECORDS and "output" in given:
+    if verb.name == RECORDS and "output" in arguments:
         answer = f"{json.dumps(answer, indent=1, ensure_ascii=False)}\n".encode()
     if isinstance(answer, bytes):
-        if "output" in given:
+        if "output" in arguments:
             from understudy import output_files
 
             try:
-                output_files.write_new(given["output"], answer, "--output")
+                output_files.write_new(arguments["output"], answer, "--output")
             except output_files.OutputFileError as error:
                 refuse(f"{PROGRAM} {verb.name}", str(error), 1)
         else:
             sys.stdout.buffer.write(answer)
-    elif given.get("json"):
+    elif arguments.get("json"):
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     elif sys.stdout.isatty():
         from understudy import terminal as people

@@ -8,26 +8,28 @@ from understudy.argparser import Parser, client_config
 PROGRAM = "understudy export"
 
 
-def choices(made: Parser) -> None:
+def choices(parser: Parser) -> None:
     """Add the options that select records, which `export` and `load` share."""
-    made.add_argument(
+    parser.add_argument(
         "--topic", metavar="NAME", action="append", default=[],
         help="only this topic, or those of a pattern such as 'orders*' (repeatable; default: all but internal ones)",
     )  # fmt: skip
-    made.add_argument("--offsets", metavar="FROM:TO", help="only these offsets, TO not included")
-    made.add_argument(
+    parser.add_argument("--offsets", metavar="FROM:TO", help="only these offsets, TO not included")
+    parser.add_argument(
         "--since", metavar="TIME", help="only records from this time on: milliseconds or 2026-11-22T10:00:00"
     )
-    made.add_argument("--until", metavar="TIME", help="only records before this time")
-    made.add_argument(
+    parser.add_argument("--until", metavar="TIME", help="only records before this time")
+    parser.add_argument(
         "--sample", metavar="SHARE", help="only this share of the keys, such as 10%%; the choice is deterministic"
     )
-    made.add_argument("--where", metavar="SQL", help="only records that match this SQL condition")
-    made.add_argument(
+    parser.add_argument("--where", metavar="SQL", help="only records that match this SQL condition")
+    parser.add_argument(
         "--mask", metavar="COLUMN=SQL", action="append", default=[],
         help="replace key, value, headers or timestamp_ms by an expression, such as 'key=sha2(key,256)' (repeatable)",
     )  # fmt: skip
-    made.add_argument("--topic-map", metavar="OLD=NEW", action="append", default=[], help="rename a topic (repeatable)")
+    parser.add_argument(
+        "--topic-map", metavar="OLD=NEW", action="append", default=[], help="rename a topic (repeatable)"
+    )
 
 
 def main(argv: Sequence[str]) -> int:

@@ -57,7 +57,7 @@ PROXY = Command(
 
 def main(argv: Sequence[str]) -> int:
     """Run the proxy in this process until it receives a signal to stop."""
-    given = gather(argv, os.environ, PROXY)
-    if "properties" in given:
+    options = gather(argv, os.environ, PROXY)
+    if "properties" in options:
         refuse(PROXY.program, "--config takes a *.toml file here; settings of a server.properties are given with --set")
-    return run(given, "proxy.cli")
+    return run(options, "proxy.cli")

@@ -155,7 +155,7 @@ SERVE = Command(PROGRAM, "Serve a Kafka cluster of N brokers from this one proce
 
 def parser(command: Command = SERVE) -> Parser:
     """Return the parser of the command line, built from the table."""
-    made = Parser(
+    parser = Parser(
         prog=command.program,
         description=command.description,
         epilog="Each --some-name can also be set as UNDERSTUDY_SOME_NAME; repeatable ones take one value per line.",
@@ -165,12 +165,12 @@ def parser(command: Command = SERVE) -> Parser:
         shown = text.replace("%", "%%")
         dest = option.name
         if option.metavar is None:
-            made.add_argument(f"--{option.name}", dest=dest, action="store_const", const="true", help=shown)
+            parser.add_argument(f"--{option.name}", dest=dest, action="store_const", const="true", help=shown)
         elif option.repeatable:
-            made.add_argument(f"--{option.name}", dest=dest, action="append", metavar=option.metavar, help=shown)
+            parser.add_argument(f"--{option.name}", dest=dest, action="append", metavar=option.metavar, help=shown)
         else:
-            made.add_argument(f"--{option.name}", dest=dest, metavar=option.metavar, help=shown)
-    return made
+            parser.add_argument(f"--{option.name}", dest=dest, metavar=option.metavar, help=shown)
+    return parser
 
 
 def from_command_line(argv: Sequence[str], command: Command = SERVE) -> dict[str, list[str]]:

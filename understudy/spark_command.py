@@ -80,9 +80,9 @@ def serve(directory: str) -> Iterator[str]:
         server.stop()
 
 
-def spark_above(made: Parser) -> None:
+def spark_above(parser: Parser) -> None:
     """Add the option of the commands that need no Spark for small inputs."""
-    made.add_argument(
+    parser.add_argument(
         "--spark-above", metavar="MB", type=int, default=256,
         help="start Spark if the files are larger than this (default 256; 0: always)",
     )  # fmt: skip
@@ -90,7 +90,7 @@ def spark_above(made: Parser) -> None:
 
 def parser(program: str, description: str, epilog: str = "") -> Parser:
     """Return the parser of a command, with the common options."""
-    made = Parser(prog=program, description=description, epilog=epilog)
-    made.add_argument("--master", metavar="URL", default="local[*]", help="Spark master (default local[*])")
-    made.add_argument("--quiet", action="store_true", help="do not show progress on stderr")
-    return made
+    parser = Parser(prog=program, description=description, epilog=epilog)
+    parser.add_argument("--master", metavar="URL", default="local[*]", help="Spark master (default local[*])")
+    parser.add_argument("--quiet", action="store_true", help="do not show progress on stderr")
+    return parser

@@ -35,7 +35,7 @@ from broker.settings import BrokerSettings
 from broker.settings.endpoints import OpenListener, PortTaken, protocol_map
 from broker.settings.releases import DEFAULT, Behaviour
 from broker.settings.releases import release as release_named
-from broker.steering.faults.rules import Script
+from broker.steering.faults.rules import Faults
 from broker.steering.journal.ring import journal_of
 from broker.steering.timelines.groups import GroupTimelines
 from broker.steering.timelines.producers import ProducerTimelines
@@ -87,7 +87,7 @@ class ClusterBase:
         self.producer_timelines = ProducerTimelines(clock)
         self.moved_leaders: dict[tuple[UUID, int], int] = {}
         """Partitions whose leader a command has moved -> the leader epoch in which it stays, though not preferred."""
-        self.faults = Script(self.random, self.build_handlers)
+        self.faults = Faults(self.random, self.build_handlers)
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
         """The dispatchers, by broker id and whether it is that of the controller's listener."""
         self.between_brokers: Callable[[], Awaitable[None]] | None = None
@@ -141,7 +141,7 @@ class ClusterBase:
                 self.transaction_timelines.middleware,
                 self.group_timelines.middleware,
                 self.producer_timelines.middleware,
-                *((self.faults.meet,) if self.faults.faults else ()),
+                *((self.faults.apply,) if self.faults.faults else ()),
                 answer_errors,
                 *((refuse_changes,) if self.options.read_only else ()),
                 OLD_REFUSALS,

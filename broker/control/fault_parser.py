@@ -23,7 +23,7 @@ from control_api.spelling import suggestion
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.errors import ErrorCode
-from protocol.items import KINDS, Wanted, request_level, response_level
+from protocol.items import KINDS, Selection, request_level, response_level
 from protocol.paths import BadPath, check
 
 # --- match -----------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ from protocol.paths import BadPath, check
 def read_match(conditions: faults.FaultConditions, source: Watched) -> Match:
     """Read the conditions. Raises Problem 422."""
     api = served_api(conditions["api"], "match.api") if "api" in conditions else None
-    items = Wanted(
+    items = Selection(
         conditions.get("topic"),
         conditions.get("partition"),
         conditions.get("group"),
@@ -112,7 +112,7 @@ def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, objec
     return dict(wanted)
 
 
-def _check_listed(api: AnyApi, items: Wanted) -> None:
+def _check_listed(api: AnyApi, items: Selection) -> None:
     listed = request_level(api.key).kinds | response_level(api.key).kinds
     for kind in KINDS:
         if kind in items.kinds and kind not in listed:

@@ -25,7 +25,7 @@ from control_api.encoding import all_exact
 from control_api.journal import JournalFile, JournalListing, JournalQuery
 from control_api.verb import Removed
 from protocol.codec import first_error
-from protocol.items import Wanted, mentions, request_level, response_level
+from protocol.items import Selection, mentions, request_level, response_level
 from protocol.paths import errors
 from protocol.types import uuid_from_text
 from protocol.uvarint import uvarint
@@ -71,7 +71,7 @@ class Query:
         """Raises Problem 422 for names that do not exist."""
         topic = query.get("topic")
         self._topic_ids = [] if topic is None else _ids_of(request, topic)
-        self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"))
+        self._wanted = Selection(topic, None, query.get("group"), query.get("transactional_id"))
         self._by_id = [replace(self._wanted, topic_id=topic_id) for topic_id in self._topic_ids] or [self._wanted]
         self._notes_errors = request.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None

@@ -12,7 +12,7 @@ from broker.control.verbs import Function
 from broker.replication.partition import ReplicatedPartition
 from broker.server.file_limits import Shares
 from broker.settings import BrokerSettings
-from broker.steering.faults.rules import Script
+from broker.steering.faults.rules import Faults
 from broker.steering.journal.ring import Journal
 from broker.steering.timelines.groups import GroupTimelines
 from broker.steering.timelines.producers import ProducerTimelines
@@ -59,7 +59,7 @@ class Watched(Protocol):
         ...
 
     @property
-    def faults(self) -> Script:
+    def faults(self) -> Faults:
         """Return the injected faults."""
         ...
 

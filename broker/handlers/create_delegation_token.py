@@ -29,7 +29,7 @@ async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> 
     except KafkaError as error:
         return _response(error.code, owner, requester, (-1, -1, -1))
     renewers = tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers)
-    wanted = tokens.Wanted(owner, requester, renewers, request.max_lifetime_ms)
+    wanted = tokens.NewToken(owner, requester, renewers, request.max_lifetime_ms)
     try:
         rules = rules_of(ctx)
         token = tokens.create(rules, wanted, str(ctx.cluster.new_uuid()), ctx.now_ms)

@@ -13,7 +13,7 @@ from broker.control.activity import STEP_MS, STEPS, Activity
 from broker.control.journal import Query, find
 from broker.control.request import ControlRequest
 from broker.request.connection import Connection
-from broker.steering.faults.rules import Script
+from broker.steering.faults.rules import Faults
 from broker.steering.journal import entries
 from broker.steering.journal.entries import decode
 from broker.steering.journal.ring import Entry, Journal, Raw
@@ -78,7 +78,7 @@ class Source:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.faults = Script(Random(1))
+        self.faults = Faults(Random(1))
         self.image = type("Image", (), {"topics": {}, "topics_by_id": {}})
         self.own = None
 

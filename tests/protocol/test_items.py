@@ -6,7 +6,7 @@ from broker.handlers import APIS
 from broker.request.api import AnyApi
 from protocol.apis import ApiKey
 from protocol.codec import message_class
-from protocol.items import KINDS, Wanted, cut, items_of, mentions, request_level, response_level
+from protocol.items import KINDS, Selection, cut, items_of, mentions, request_level, response_level
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -56,7 +56,7 @@ def test_a_request_is_cut_into_what_is_meant_and_the_rest() -> None:
         ],
     )
     before = repr(request)
-    wanted = Wanted(topic="t", partition=1)
+    wanted = Selection(topic="t", partition=1)
     hit, rest = cut(request_level(ApiKey.LIST_OFFSETS), request, wanted, wanted.kinds)
     assert hit is not None
     assert rest is not None
@@ -74,24 +74,24 @@ def test_conditions_hold_for_the_same_item() -> None:
         ]
     )
     level = request_level(ApiKey.ADD_PARTITIONS_TO_TXN)
-    assert mentions(level, request, Wanted(topic="t", partition=0, transactional_id="a"))
-    assert not mentions(level, request, Wanted(topic="t", partition=0, transactional_id="b"))
-    assert not mentions(level, request, Wanted(topic="t", partition=1))
+    assert mentions(level, request, Selection(topic="t", partition=0, transactional_id="a"))
+    assert not mentions(level, request, Selection(topic="t", partition=0, transactional_id="b"))
+    assert not mentions(level, request, Selection(topic="t", partition=1))
 
 
 def test_keys_of_coordinators_are_groups_or_transactional_ids_by_their_type() -> None:
     """FindCoordinator: 0 is a group, 1 a transactional id."""
     level = request_level(ApiKey.FIND_COORDINATOR)
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=["k"])
-    assert mentions(level, request, Wanted(transactional_id="k"))
-    assert not mentions(level, request, Wanted(group="k"))
+    assert mentions(level, request, Selection(transactional_id="k"))
+    assert not mentions(level, request, Selection(group="k"))
 
 
 def test_a_resource_is_a_topic_by_its_type() -> None:
     """A broker called 1 is no topic called 1."""
     level = request_level(ApiKey.DESCRIBE_CONFIGS)
     topic, broker = DescribeConfigsResource(2, "1"), DescribeConfigsResource(4, "1")
-    wanted = Wanted(topic="1")
+    wanted = Selection(topic="1")
     hit, rest = cut(level, DescribeConfigsRequest([topic, broker]), wanted, wanted.kinds)
     assert hit is not None
     assert rest is not None
@@ -105,4 +105,4 @@ def test_a_resource_is_a_topic_by_its_type() -> None:
 def test_an_empty_request_mentions_nothing(api: AnyApi) -> None:
     """Looking for a topic in it does not fail either."""
     request = message_class(api.key, "Request")()
-    assert not mentions(request_level(api.key), request, Wanted("t", 0, "g", "x"))
+    assert not mentions(request_level(api.key), request, Selection("t", 0, "g", "x"))

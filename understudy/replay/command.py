@@ -15,8 +15,8 @@ _MOST_BYTES = 8 * 1024 * 1024
 
 def main(argv: Sequence[str]) -> int:
     """Parse the command line, read the journal, write the scenario."""
-    made = Parser(prog=PROGRAM, description="Scenario files, without a running cluster.")
-    verbs = made.add_subparsers(metavar="VERB", required=True)
+    parser = Parser(prog=PROGRAM, description="Scenario files, without a running cluster.")
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
     _from_journal(
         verbs.add_parser(
             "from-journal",
@@ -25,29 +25,29 @@ def main(argv: Sequence[str]) -> int:
             "and offsets as they were, and the errors that clients got, at the same requests.",
         )
     )
-    given = made.parse_args(argv)
+    arguments = parser.parse_args(argv)
     try:
-        return _write(given)
+        return _write(arguments)
     except (journal.JournalError, output_files.OutputFileError) as error:
         refuse(f"{PROGRAM} from-journal", str(error))
 
 
-def _from_journal(made: Parser) -> None:
-    made.add_argument("journal", metavar="JOURNAL", help="the folder that --journal wrote, or one of its files")
-    made.add_argument("-o", "--output", metavar="FILE", help="write the scenario to this file instead of stdout")
-    made.add_argument(
+def _from_journal(parser: Parser) -> None:
+    parser.add_argument("journal", metavar="JOURNAL", help="the folder that --journal wrote, or one of its files")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the scenario to this file instead of stdout")
+    parser.add_argument(
         "--client-id", metavar="ID", action="append", default=[],
         help="play back the errors of this client (repeatable; default: all clients)",
     )  # fmt: skip
-    made.add_argument("--since", metavar="TIME", help="only from this time on: milliseconds or 2026-11-22T10:00:00")
-    made.add_argument("--until", metavar="TIME", help="only before this time")
-    made.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
-    made.add_argument("--era", metavar="N", type=int, help="the part after the N-th reset (default: the last one)")
-    made.add_argument(
+    parser.add_argument("--since", metavar="TIME", help="only from this time on: milliseconds or 2026-11-22T10:00:00")
+    parser.add_argument("--until", metavar="TIME", help="only before this time")
+    parser.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
+    parser.add_argument("--era", metavar="N", type=int, help="the part after the N-th reset (default: the last one)")
+    parser.add_argument(
         "--late-ms", metavar="N", type=whole_number, default=1000,
         help="play back responses that came at least this much later than necessary (default 1000)",
     )  # fmt: skip
-    made.add_argument(
+    parser.add_argument(
         "--records",
         metavar="N",
         type=whole_number,
@@ -56,11 +56,11 @@ def _from_journal(made: Parser) -> None:
     )
 
 
-def _write(given: Namespace) -> int:
-    files = journal.files_of(given.journal, given.run)
-    since, until = (None if text is None else journal.microseconds(text) for text in (given.since, given.until))
-    era = journal.last_era(files) if given.era is None else given.era
-    replay = Replay(Selection(tuple(given.client_id), given.late_ms, given.records))
+def _write(arguments: Namespace) -> int:
+    files = journal.files_of(arguments.journal, arguments.run)
+    since, until = (None if text is None else journal.microseconds(text) for text in (arguments.since, arguments.until))
+    era = journal.last_era(files) if arguments.era is None else arguments.era
+    replay = Replay(Selection(tuple(arguments.client_id), arguments.late_ms, arguments.records))
     for line in journal.read(files, era, since, until):
         try:
             replay.see(line)
@@ -71,7 +71,7 @@ def _write(given: Namespace) -> int:
             ) from error
     if not replay.requests:
         raise journal.JournalError(
-            f"{given.journal} has no such requests; look at --client-id, --since, --until, --era"
+            f"{arguments.journal} has no such requests; look at --client-id, --since, --until, --era"
         )
     brokers = ",".join(map(str, replay.brokers))
     options = "" if brokers == "1" else f" --brokers {brokers}"
@@ -81,12 +81,15 @@ def _write(given: Namespace) -> int:
         raise journal.JournalError(
             f"the scenario would have {len(content)} bytes, more than can be read; lower --records"
         )
-    if given.output is None:
+    if arguments.output is None:
         sys.stdout.write(content.decode())
     else:
-        output_files.write_new(given.output, content, "--output")
+        output_files.write_new(arguments.output, content, "--output")
     report = [replay.summary(scenario), *(f"not reproduced: {each}" for each in replay.not_reproduced())]
     print(
-        *report, f"serve it: understudy serve{options} --scenario {given.output or 'FILE'}", sep="\n", file=sys.stderr
+        *report,
+        f"serve it: understudy serve{options} --scenario {arguments.output or 'FILE'}",
+        sep="\n",
+        file=sys.stderr,
     )
     return 0

@@ -36,7 +36,7 @@ def _hmac(secret_key: str, token_id: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewToken:
     """A requested token; principals are in the form ``TYPE:NAME``."""
 
     owner: str
@@ -45,7 +45,7 @@ class Wanted:
     max_lifetime_ms: int
 
 
-def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> DelegationTokenRecord:
+def create(rules: Rules, wanted: NewToken, token_id: str, now_ms: int) -> DelegationTokenRecord:
     """Return a new token (core G.12.2). The broker has checked that the renewers are users."""
     lifetime_ms = rules.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:

@@ -14,7 +14,7 @@ from broker.steering.faults.response_errors import lists_items, make, mark, merg
 from broker.time.clock import Clock
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
-from protocol.items import Wanted, request_level, response_level
+from protocol.items import Selection, request_level, response_level
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from protocol.messages.produce import ProduceRequest
 from protocol.paths import put
@@ -26,7 +26,7 @@ _ACKS_NONE = 0
 class Effect(Protocol):
     """The fault of an action: what the action needs of it."""
 
-    def met(self) -> None:
+    def count_hit(self) -> None:
         """Count a hit: the fault took effect."""
         ...
 
@@ -55,7 +55,7 @@ class Refuse:
             response = await handle(_rest(hit, ctx), ctx)
         else:
             response = None
-        effect.met()
+        effect.count_hit()
         return self.answer(hit, ctx, response)
 
     def answer(self, hit: Hit, ctx: RequestContext, response: Message | None) -> Message | None:
@@ -84,7 +84,7 @@ def _rest(hit: Hit, ctx: RequestContext) -> Message:
 
 
 def _fail_fetch(
-    request: FetchRequest, wanted: Wanted, ctx: RequestContext, response: FetchResponse, code: ErrorCode
+    request: FetchRequest, wanted: Selection, ctx: RequestContext, response: FetchResponse, code: ErrorCode
 ) -> FetchResponse:
     """Set the error on the matched partitions of a Fetch, whether the response lists them or not."""
     places = fetched(request, ctx, wanted)
@@ -108,7 +108,7 @@ class HangUp:
 
     async def act(self, _hit: Hit, _ctx: RequestContext, _handle: AnyHandler, effect: Effect) -> Message | None:
         """Disconnect without handling the request."""
-        effect.met()
+        effect.count_hit()
         raise Disconnect("a fault hangs up", reset=self.reset, on_purpose=True)
 
 
@@ -118,7 +118,7 @@ class Drop:
 
     async def act(self, hit: Hit, _ctx: RequestContext, _handle: AnyHandler, effect: Effect) -> Message | None:
         """Drop the request without handling it."""
-        effect.met()
+        effect.count_hit()
         if isinstance(hit.request, ProduceRequest) and hit.request.acks == _ACKS_NONE:
             return None  # the client expects no response
         raise NeverAnswer
@@ -134,11 +134,11 @@ class Delay:
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
         """Handle the request, with the delay before or after."""
         if self.before:
-            effect.met()
+            effect.count_hit()
             await effect.pause(ctx.cluster.clock, self.delay_ms)
             return await handle(hit.request, ctx)
         response = await handle(hit.request, ctx)
-        effect.met()
+        effect.count_hit()
         await effect.pause(ctx.cluster.clock, self.delay_ms)
         return response
 
@@ -152,7 +152,7 @@ class ApplyThen:
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
         """Handle the request, then apply the other action."""
         response = await handle(hit.request, ctx)
-        effect.met()
+        effect.count_hit()
         match self.then:
             case Refuse():
                 return self.then.answer(hit, ctx, response)
@@ -176,7 +176,7 @@ class Throttle:
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
         """Handle the request, and set the throttle time in its response."""
         response = await handle(hit.request, ctx)
-        effect.met()
+        effect.count_hit()
         if response is None or "throttle_time_ms" not in response.__slots__:
             return response
         ctx.connection.throttled_until_ms = max(ctx.connection.throttled_until_ms, ctx.now_ms + self.throttle_ms)
@@ -192,7 +192,7 @@ class Alter:
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
         """Handle the request, and set the fields in its response."""
         response = await handle(hit.request, ctx)
-        effect.met()
+        effect.count_hit()
         for path, value in self.values.items():
             if response is not None:
                 response = put(response, path, value, hit.wanted)
@@ -208,7 +208,7 @@ class Spoil:
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
         """Handle the request, and have its response corrupted when it is sent."""
         response = await handle(hit.request, ctx)
-        effect.met()
+        effect.count_hit()
         ctx.notes.byte_fault = self.fault
         return response
 

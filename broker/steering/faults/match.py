@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from broker.request.context import RequestContext
 from broker.steering.faults.offsets import reaches
 from protocol.apis import ApiKey
-from protocol.items import PARTITION, TOPIC, Level, Wanted, cut, request_level
+from protocol.items import PARTITION, TOPIC, Level, Selection, cut, request_level
 from protocol.messages.fetch import FetchRequest
 from protocol.paths import has
 from protocol.types import Message
@@ -23,7 +23,7 @@ class Hit(NamedTuple):
     request: Message
     matched: Message | None
     rest: Message | None
-    wanted: Wanted
+    wanted: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Match:
     broker: int | None = None
     listener: str | None = None
     client_id: str | None = None
-    items: Wanted = field(default_factory=Wanted)
+    items: Selection = field(default_factory=Selection)
     request: Mapping[str, Any] = field(default_factory=dict)
     offset: int | None = None
 
@@ -67,7 +67,7 @@ class Match:
         )
 
 
-def _find_items(request: Message, ctx: RequestContext, wanted: Wanted) -> Hit | None:
+def _find_items(request: Message, ctx: RequestContext, wanted: Selection) -> Hit | None:
     if isinstance(request, FetchRequest):
         found = wanted.kinds <= {TOPIC, PARTITION} and bool(fetched(request, ctx, wanted))
         return Hit(request, None, request, wanted) if found else None
@@ -95,7 +95,7 @@ def asks_for_all(level: Level, message: Message) -> bool:
     return False
 
 
-def fetched(request: FetchRequest, ctx: RequestContext, wanted: Wanted) -> list[tuple[str, Any, int]]:
+def fetched(request: FetchRequest, ctx: RequestContext, wanted: Selection) -> list[tuple[str, Any, int]]:
     """Return topic, topic id and partition of each matching partition of a Fetch, its session included (KIP-227)."""
     places = {(t.topic_id or t.topic, p.partition): (t.topic, t.topic_id) for t in request.topics for p in t.partitions}
     session = None

@@ -7,21 +7,21 @@ record is the same in every run.
 from typing import Any
 
 from broker.request.context import RequestContext
-from protocol.items import PARTITION, TOPIC, Wanted
+from protocol.items import PARTITION, TOPIC, Selection
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.produce import ProduceRequest
 from protocol.records.batch import RecordBatch, begins_with_batch
 from protocol.types import Message
 
 
-def reaches(request: Message, ctx: RequestContext, wanted: Wanted, offset: int) -> bool:
+def reaches(request: Message, ctx: RequestContext, wanted: Selection, offset: int) -> bool:
     """Return whether a Produce would append a record at or beyond this offset, or a Fetch starts there or later."""
     if isinstance(request, ProduceRequest):
         return _appends(request, ctx, wanted, offset)
     return isinstance(request, FetchRequest) and _reads(request, ctx, wanted, offset)
 
 
-def _appends(request: ProduceRequest, ctx: RequestContext, wanted: Wanted, offset: int) -> bool:
+def _appends(request: ProduceRequest, ctx: RequestContext, wanted: Selection, offset: int) -> bool:
     hosted = ctx.cluster.partitions.get((wanted.topic or "", wanted.partition or 0))
     log = None if hosted is None else hosted.logs.get(hosted.state.leader)
     if log is None:
@@ -43,7 +43,7 @@ def _count(records: Any) -> int:
     return RecordBatch(records).last_offset_delta + 1
 
 
-def _reads(request: FetchRequest, ctx: RequestContext, wanted: Wanted, offset: int) -> bool:
+def _reads(request: FetchRequest, ctx: RequestContext, wanted: Selection, offset: int) -> bool:
     """Include the fetch session (KIP-227), whose partitions an incremental request does not repeat."""
     begins = {
         (topic.topic_id or topic.topic): partition.fetch_offset

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from protocol.errors import ErrorCode
-from protocol.items import Child, Level, Wanted, decide
+from protocol.items import Child, Level, Selection, decide
 from protocol.types import Message
 
 M = TypeVar("M", bound=Message)
@@ -71,7 +71,7 @@ def _has_lists(level: Level) -> bool:
     return any(child.level is not None for child in level.children)
 
 
-def lists_items(level: Level, response: Message, wanted: Wanted) -> bool:
+def lists_items(level: Level, response: Message, wanted: Selection) -> bool:
     """Return whether a response lists items of every wanted kind that its API has."""
     if not wanted.kinds & level.kinds:
         return False
@@ -137,7 +137,7 @@ def _with_error(level: Level, code: ErrorCode) -> dict[str, Any]:
     return {**values, level.error: code} if level.error else values
 
 
-def mark(level: Level, response: M, wanted: Wanted, code: ErrorCode, open_kinds: frozenset[str]) -> tuple[M, bool]:
+def mark(level: Level, response: M, wanted: Selection, code: ErrorCode, open_kinds: frozenset[str]) -> tuple[M, bool]:
     """Set the error on the wanted items of a response; return the response, and whether it had any such item.
 
     The error is set where the API has it: on the topic (Metadata), or on each partition (Produce).

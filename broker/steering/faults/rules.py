@@ -47,7 +47,7 @@ class Fault:
         """Return how many more requests the fault affects; ``None`` for any number."""
         return None if self.times is None else self.times - self._taken
 
-    def take(self, chance: Random) -> bool:
+    def claim(self, chance: Random) -> bool:
         """Decide whether the fault applies to a matching request, by ``skip``, ``times`` and ``probability``.
 
         A removed fault applies to none, not even to requests that an earlier fault has delayed.
@@ -62,7 +62,7 @@ class Fault:
         self._taken += 1
         return True
 
-    def met(self) -> None:
+    def count_hit(self) -> None:
         """Count a hit: the fault took effect once more."""
         self.hits += 1
         for hits, future in self._waiting:
@@ -111,7 +111,7 @@ class Fault:
                 future.set_result(None)
 
 
-class Script:
+class Faults:
     """The faults of a cluster, and the middleware that applies them."""
 
     def __init__(self, chance: Random, on_change: Callable[[], None] | None = None) -> None:
@@ -155,7 +155,7 @@ class Script:
         for fault in self.faults.values():
             fault.break_off()
 
-    def meet(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
+    def apply(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
         """Middleware: apply the matching faults to a request."""
         if not self.faults:
             return handle(request, ctx)
@@ -168,7 +168,7 @@ class Script:
         while left:
             fault = left.pop(0)
             hit = fault.match.find(request, ctx)
-            if hit is None or not fault.take(self._chance):
+            if hit is None or not fault.claim(self._chance):
                 continue
             ctx.notes.note_fault(fault.id, refuses=refuses(fault.action))
 

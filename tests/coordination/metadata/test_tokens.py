@@ -17,7 +17,7 @@ NOW_MS = 5_000
 )
 def test_owner_and_renewers_renew_and_expire_a_token(who: str, refused: bool) -> None:
     """Who requested it for another user may see it, no more (seen on 4.3.1)."""
-    wanted = tokens.Wanted("User:owner", "User:requester", ("User:renewer",), -1)
+    wanted = tokens.NewToken("User:owner", "User:requester", ("User:renewer",), -1)
     token = tokens.create(RULES, wanted, "id", NOW_MS)
     image = ClusterImage()
     image.tokens["id"] = token
@@ -36,7 +36,7 @@ def test_owner_and_renewers_renew_and_expire_a_token(who: str, refused: bool) ->
 def test_a_lifetime_without_end_can_be_written() -> None:
     """delegation.token.max.lifetime.ms may be the largest number: the token ends at the latest time there is."""
     rules = tokens.Rules("key", 2**63 - 1, 2**63 - 1)
-    token = tokens.create(rules, tokens.Wanted("User:owner", "User:owner", (), -1), "id", NOW_MS)
+    token = tokens.create(rules, tokens.NewToken("User:owner", "User:owner", (), -1), "id", NOW_MS)
     assert (token.max_timestamp_ms, token.expiration_timestamp_ms) == (2**63 - 1, 2**63 - 1)
     assert decode(*encode(token)) == token
 
@@ -46,7 +46,7 @@ def test_many_owners_of_many_tokens_are_found_in_one_pass() -> None:
     image = ClusterImage()
     renewers = tuple(f"User:r{number}" for number in range(20_000))
     for number in range(20):
-        wanted = tokens.Wanted(f"User:{number}", "User:requester", renewers, -1)
+        wanted = tokens.NewToken(f"User:{number}", "User:requester", renewers, -1)
         image.tokens[f"id{number}"] = tokens.create(RULES, wanted, f"id{number}", NOW_MS)
     strangers = [f"User:stranger{number}" for number in range(100_000)]
     assert tokens.owned(image, strangers) == []
