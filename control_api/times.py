@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 NAMES = frozenset(
     {"at_ms", "until_ms", "now_ms", "deadline_ms", "timestamp_ms", "last_timestamp_ms", "since_ms", "lock_until_ms"}
-    | {"began_ms", "ended_ms"}
+    | {"began_ms", "ended_ms", "committed_ms"}
     | {"last_since_ms", "last_ended_ms"}
 )
 """The fields of answers that are points in time; other fields that end in _ms are durations."""

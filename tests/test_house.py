@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from broker.coordination.group.events import DEPARTURES, OFFSETS_GONE, UNLOADED
 from broker.handlers import APIS
 from protocol.apis import ApiKey
+from tests.control.group_table import rows
 from tools import module_map
 from understudy.server_path import ALL_PACKAGES
 
@@ -252,6 +254,25 @@ def versions_compared(path: Path) -> Iterator[str]:
         numbers = any(isinstance(part, ast.Constant) and type(part.value) is int for part in parts)
         if numbers and any(name in {"version", "api_version", "request_version"} for name in names):
             yield place(path, node.lineno)
+
+
+def test_the_table_of_groups_explained_and_its_tests_agree() -> None:
+    """Each row has its test, each test its row; each reason for which members or offsets are gone has a row."""
+    tested: set[str] = set()
+    for name in ("test_group_ways", "test_explain_group"):
+        tree = ast.parse((ROOT / "tests" / "control" / f"{name}.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("WAYS", "REFUSALS"):
+                listed = ast.literal_eval(re.sub(r"(?<![\w.])(E\.)?(\w+)", r'"\2"', ast.unparse(node.value or node)))
+                tested |= {each if isinstance(each, str) else each[0] for each in listed}
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "check":
+                tested |= {each.removesuffix(".__name__") for each in map(ast.unparse, node.args[1:2])}
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OF_OTHER_SERVERS":
+                tested |= {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+    found = rows()
+    assert tested - {"act"} == set(found)
+    text = "\n".join(row.sentence for row in found.values())
+    assert [each.kind for each in (*DEPARTURES, *OFFSETS_GONE, UNLOADED) if each.sentence not in text] == []
 
 
 def test_no_handler_compares_a_version_with_a_number() -> None:

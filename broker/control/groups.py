@@ -1,10 +1,10 @@
 """Verbs about groups: members, assignments, committed offsets, lag, rebalances and evictions."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any
 from uuid import UUID
 
-from broker.control.coordinators import group_coordinator, group_coordinators
+from broker.control.coordinators import group_coordinator, group_coordinators, transaction_coordinators
 from broker.control.lags import lags
 from broker.control.problems import Problem, conflict, not_found
 from broker.control.request import ControlRequest
@@ -31,6 +31,7 @@ from control_api.answers import groups as answer
 from control_api.encoding import copied
 from control_api.spelling import suggestion
 from protocol.consumer_protocol import read_assignment
+from protocol.log_records.transaction import TransactionState
 
 Found = tuple[Node, GroupCoordinator]
 
@@ -99,15 +100,14 @@ def describe(
 ) -> answer.Group:
     """Describe a group for an answer; without a history, its timeline is empty."""
     protocol = None
-    members: tuple[answer.Member, ...] = ()
     if isinstance(group, ClassicGroup):
-        protocol, members = group.protocol_name, _members(group)
+        protocol = group.protocol_name
     elif isinstance(group, ConsumerGroup):
-        protocol, members = machine.consumers.assignor_of(group), _consumers(request, group)
+        protocol = machine.consumers.assignor_of(group)
     elif isinstance(group, ShareGroup):
-        protocol, members = ASSIGNOR, _share_members(request, group)
+        protocol = ASSIGNOR
     elif isinstance(group, StreamsGroup):
-        protocol, members = STICKY, _streams(group)
+        protocol = STICKY
     offsets = tuple(_offsets(request, group.group_id, machine))
     partitions = tuple(lags(request.cluster, group, machine))
     known_lags = [partition.lag for partition in partitions if partition.lag is not None]
@@ -118,8 +118,9 @@ def describe(
         protocol=protocol,
         epoch=group.epoch,
         coordinator=node.id,
-        members=members,
+        members=_members(request, group),
         offsets=offsets,
+        pending_offsets=tuple(pending_offsets(request, str(group.group_id), machine)),
         lags=partitions,
         share_partitions=tuple(share_partitions(request.cluster, str(group.group_id))),
         timeline=tuple(
@@ -130,35 +131,32 @@ def describe(
     )
 
 
-def _members(group: ClassicGroup) -> tuple[answer.Member, ...]:
+def assignment_of(request: ControlRequest, group: Group, member: Any) -> list[str]:
+    """Return a member's partitions, such as ``t-0``, or tasks; also those that it still revokes."""
+    topics = request.cluster.image.topics_by_id
+    if isinstance(group, ClassicGroup):
+        return assigned(bytes(member.assignment)) if group.is_consumer_type else []
+    if isinstance(group, ConsumerGroup):
+        return _partitions(held(member), topics)
+    return task_names(member) if isinstance(group, StreamsGroup) else _partitions(member.assigned, topics)
+
+
+def _members(request: ControlRequest, group: Group) -> tuple[answer.Member, ...]:
+    """Describe the members of a group of any kind. Only classic groups have a leader."""
+    members: Any = getattr(group, "members", {})
+    leader = group.leader if isinstance(group, ClassicGroup) else None
     return tuple(
-        _member(
-            member,
-            group.generation,
-            assigned(bytes(member.assignment)) if group.is_consumer_type else (),
-            leads=member.member_id == group.leader,
+        answer.Member(
+            member_id=member.member_id,
+            client_id=member.client_id,
+            client_host=member.client_host.lstrip("/"),
+            instance_id=member.instance_id,
+            epoch=group.epoch if isinstance(group, ClassicGroup) else member.epoch,
+            assignment=tuple(assignment_of(request, group, member)),
+            leads=member.member_id == leader,
         )
-        for member in group.members.values()
+        for member in members.values()
     )
-
-
-def _consumers(request: ControlRequest, group: ConsumerGroup) -> tuple[answer.Member, ...]:
-    """Describe the members of a consumer group, with their partitions, including those that they still revoke."""
-    topics = request.cluster.image.topics_by_id
-    return tuple(_member(member, member.epoch, _partitions(held(member), topics)) for member in group.members.values())
-
-
-def _share_members(request: ControlRequest, group: ShareGroup) -> tuple[answer.Member, ...]:
-    """Describe the members of a share group, with their partitions, which several members may share."""
-    topics = request.cluster.image.topics_by_id
-    return tuple(
-        _member(member, member.epoch, _partitions(member.assigned, topics)) for member in group.members.values()
-    )
-
-
-def _streams(group: StreamsGroup) -> tuple[answer.Member, ...]:
-    """Describe the members of a streams group, with their tasks, including those that they still revoke."""
-    return tuple(_member(member, member.epoch, task_names(member)) for member in group.members.values())
 
 
 def _partitions(held_by_member: Mapping[UUID, Iterable[int]], topics: Mapping[UUID, Topic]) -> list[str]:
@@ -169,32 +167,6 @@ def _partitions(held_by_member: Mapping[UUID, Iterable[int]], topics: Mapping[UU
         if topic_id in topics
         for index in sorted(indexes)
     ]
-
-
-class _AnyMember(Protocol):
-    """The properties that members of all group types have."""
-
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def instance_id(self) -> str | None: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_host(self) -> str: ...
-
-
-def _member(member: _AnyMember, epoch: int, partitions: Iterable[str], *, leads: bool = False) -> answer.Member:
-    """Describe a member of any type of group. Only classic groups have a leader."""
-    return answer.Member(
-        member_id=member.member_id,
-        client_id=member.client_id,
-        client_host=member.client_host.lstrip("/"),
-        instance_id=member.instance_id,
-        epoch=epoch,
-        assignment=tuple(partitions),
-        leads=leads,
-    )
 
 
 def assigned(assignment: bytes) -> list[str]:
@@ -214,6 +186,33 @@ def _offsets(request: ControlRequest, group_id: str, machine: GroupMachine) -> I
                 offset=offset.commit.offset,
                 metadata=offset.commit.metadata,
                 lag=-1 if log is None else max(log.high_watermark - offset.commit.offset, 0),
+                committed_ms=offset.commit.commit_timestamp_ms,
+            )
+
+
+def pending_offsets(request: ControlRequest, group_id: str, machine: GroupMachine) -> Iterator[answer.PendingOffset]:
+    """Yield the offsets of a group that open transactions have committed, by topic and partition."""
+    by_place = machine.offsets.pending(group_id)
+    if not by_place:
+        return
+    records = {
+        record.producer_id: record
+        for _, coordinator in transaction_coordinators(request.cluster)
+        for record in coordinator.machine.transactions.values()
+    }
+    for (topic, index), producer_ids in sorted(by_place.items()):
+        for producer_id in producer_ids:
+            commit = dict(machine.offsets.pending_of(producer_id))[group_id, topic, index].commit
+            record = records.get(producer_id)
+            ongoing = record is not None and record.state is TransactionState.ONGOING
+            yield answer.PendingOffset(
+                topic=topic,
+                partition=index,
+                offset=commit.offset,
+                producer_id=producer_id,
+                transactional_id=None if record is None else record.transactional_id,
+                since_ms=commit.commit_timestamp_ms,
+                until_ms=record.start_ms + record.timeout_ms if record is not None and ongoing else None,
             )
 
 

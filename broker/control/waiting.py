@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.explain.group_state import GroupState, departures
 from broker.control.request import ControlRequest
-from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Group
 from broker.partitions.share_partition.settings import share_settings
 from broker.request.connection import Connection
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
 _MOST_NAMED, _MOST_PLACES = 4, 3
-_DELAY = "group.initial.rebalance.delay.ms"
 _LATEST, _NOTHING_COMMITTED = -1, -1
 _READ_COMMITTED = 1
-_SECOND_MS = 1000
 
 
 def hints_of(
@@ -46,8 +43,11 @@ def hints_of(
         yield "the clock is frozen: no timeout, session or long poll ends until you advance it"
     for _, coordinator in group_coordinators(cluster):
         for group in coordinator.machine.groups.values():
-            if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
-                yield plain(_of_rebalance(group, request.source.settings.int(_DELAY)))
+            history = cluster.group_timelines.of(str(group.group_id))
+            state = GroupState(request, group, coordinator, history)
+            for sentence in (*departures(history, since_ms), *state.sentences(since_ms)):
+                if sentence.hint:
+                    yield plain(sentence.text)
             yield from map(plain, _of_earlier_members(cluster, group, since_ms, returned))
     yield from map(plain, _of_ends(cluster, decoded, name_of))
     for _, transactions in transaction_coordinators(cluster):
@@ -60,22 +60,6 @@ def hints_of(
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
-
-
-def _of_rebalance(group: ClassicGroup, delay_ms: int) -> str:
-    """Return the hint about a rebalance: which members it waits for."""
-    if group.previous_state is State.EMPTY:
-        return (
-            f"group {group.group_id} was empty and waits {_seconds(delay_ms)} for more members to join, "
-            f"with {len(group.members)} so far: {_DELAY}"
-        )
-    missing = [member for member in group.members.values() if member.member_id not in group.awaiting_join]
-    clients = ", ".join(sorted({member.client_id for member in missing})[:_MOST_NAMED])
-    return f"group {group.group_id} is rebalancing and waits for {len(missing)} of its members to rejoin: {clients}"
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms} ms" if ms % _SECOND_MS else f"{ms // _SECOND_MS} s"
 
 
 def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> Iterator[int]:

@@ -27,7 +27,9 @@ class Reason:
 class StateChange(NamedTuple):
     """A state change of a group or a transactional id (``name``), with its reason and the states and epochs around it.
 
-    For state that is derived from several records, or from none. For a classic group ``epoch_*`` are generations.
+    For state that is derived from several records, or from none. For a classic group ``epoch_*`` are generations. The
+    last fields name the member that came or went, or the committed offsets that changed, ``places`` as topic,
+    partition, offset before; ``detail`` is the part of the reason that this change alone has.
     """
 
     name: str
@@ -36,6 +38,11 @@ class StateChange(NamedTuple):
     state_after: str
     epoch_before: int
     epoch_after: int
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str | None = None
+    detail: str = ""
+    places: tuple[tuple[str, int, int], ...] = ()
 
 
 class Refusal(KafkaError):

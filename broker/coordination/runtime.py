@@ -365,6 +365,11 @@ class Runtime(Generic[M, X]):
     def _warn(self, error: KafkaError) -> None:
         _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
 
+    def due_ms(self, key: Hashable) -> int | None:
+        """Return when the timer with that key fires; ``None`` if it is not running."""
+        timer = self._timers.get(key)
+        return None if timer is None else timer.at_ms
+
     def check_active(self) -> None:
         """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator is active."""
         if self.state is State.LOADING:
@@ -432,7 +437,10 @@ class Runtime(Generic[M, X]):
         self._timers.clear()
         self._deferred.fail(KafkaError(ErrorCode.NOT_COORDINATOR))
         if self.state is State.ACTIVE:
-            for effect in self.machine.unloaded().effects:
+            outcome = self.machine.unloaded()
+            if self._observer is not None:
+                self._observer.on_applied(self.machine, outcome, (), None)
+            for effect in outcome.effects:
                 if isinstance(effect, Reply):
                     resolve(effect.to, effect.message)
         self.state = State.CLOSED

@@ -17,6 +17,7 @@ FaultIds = Annotated[str | None, About("ids of the faults that caused the error,
 class Refusal:
     """Explanation of the last refusal; `error` is None if no refusal is in the log.
 
+    `also` has what else is known, such as members that are gone, and what the members of a group wait for now.
     `forgotten` older events were dropped, perhaps refusals among them; -1: their number is unknown.
     """
 
@@ -26,7 +27,8 @@ class Refusal:
     rule: Rule = ""
     citation: Citation = ""
     forgotten: Forgotten = 0
+    also: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the explanation."""
-        return self.why
+        return "\n".join((self.why, *self.also))

@@ -31,6 +31,20 @@ class GroupOffset:
     offset: Int64
     metadata: str | None = None
     lag: Annotated[int, About("-1: unknown", wide=True)] = -1
+    committed_ms: TimeMs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOffset:
+    """An offset that an open transaction has committed; it counts when the transaction is committed."""
+
+    topic: str
+    partition: int
+    offset: Int64
+    producer_id: Int64
+    transactional_id: str | None = None
+    since_ms: TimeMs | None = None
+    until_ms: Annotated[int | None, About("when the transaction times out; null: it is ending, or unknown")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +122,10 @@ class GroupEvent:
     rule: Rule = ""
     citation: Citation = ""
     fault: FaultIds = None
+    detail: Annotated[str, About("what the event has besides its name: a reason, a limit, the new member id")] = ""
+    partitions: Annotated[
+        tuple[str, ...], About("partitions whose committed offset changed or was refused, at most 100")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,7 @@ class Group:
     coordinator: Annotated[int, About("id of the broker")] = -1
     members: tuple[Member, ...] = ()
     offsets: tuple[GroupOffset, ...] = ()
+    pending_offsets: Annotated[tuple[PendingOffset, ...], About("committed in transactions that are open")] = ()
     lags: Annotated[
         tuple[PartitionLag, ...],
         About("partitions that are assigned, have a committed offset, or have state of the share group"),

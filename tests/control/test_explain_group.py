@@ -13,6 +13,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProto
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.sync_group import SyncGroupRequest
 from tests.control.conftest import ControlPlaneOf
+from tests.control.group_table import rows
 from tests.control.harness import ControlPlane
 from tests.scenarios.groups import consumers
 from tests.scenarios.groups.members import SETTINGS, Member, commit, coordinated
@@ -71,17 +72,19 @@ def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane) -> None:
         ("asked to join", "", "", -1, -1),
         ("was given its member id", "Empty", "Empty", 0, 0),
         ("asked to join", "Empty", "Empty", 0, 0),
+        ("member joined", "Empty", "Empty", 0, 0),
         ("a rebalance begins", "Empty", "PreparingRebalance", 0, 0),
         ("all members have joined", "PreparingRebalance", "CompletingRebalance", 0, 1),
         ("asked for its assignment", "CompletingRebalance", "CompletingRebalance", 1, 1),
         ("assigned", "CompletingRebalance", "Stable", 1, 1),
         ("asked to leave", "Stable", "Stable", 1, 1),
+        ("member left", "Stable", "Stable", 1, 1),
         ("a rebalance begins", "Stable", "PreparingRebalance", 1, 1),
         ("all members have left", "PreparingRebalance", "Empty", 1, 2),
     ]
     asked = events[2]
     assert (asked.api, asked.version, asked.client_id, asked.rule) == ("JoinGroup", 9, "test", "groups A.4")
-    assert asked.member_id == member.member_id == events[7].member_id
+    assert asked.member_id == member.member_id == events[8].member_id
     assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
     assert "all members have joined" in plane.ctl_text("groups", "show", "g", "--json")
     assert plane.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"
@@ -100,12 +103,17 @@ def test_a_consumer_group_has_a_timeline_too(plane: ControlPlane) -> None:
     reported = [(e.event, e.state_after, e.epoch_after) for e in plane.kafka.groups["g"].show().timeline]
     assert reported == [
         ("asked to join", "", -1),
+        ("member joined", "Empty", 1),
         ("all members have the target assignment", "Stable", 2),
         ("a new epoch without a target assignment yet", "Assigning", 3),
+        ("member evicted", "Assigning", 3),
         ("all members have left", "Empty", 4),
     ]
     assert member.code() == 25
-    assert re.match(r"no longer a member: the last request of 'm1' was at", plane.kafka.groups["g"].why().why)
+    pattern = (
+        r"no longer a member: at \S+ member 'm1' of client `test` was removed by the control plane \(groups evict\)"
+    )
+    assert re.match(pattern, plane.kafka.groups["g"].why().why)
 
 
 @pytest.mark.verb("groups show")
@@ -118,7 +126,7 @@ def test_a_real_consumer_has_a_timeline_too(plane: ControlPlane) -> None:
     until(lambda: consumer.poll(0.05) or reported, "the assignment", 20)
     plane.kafka.clock.advance(seconds=7)
     events = plane.kafka.groups["g"].show().timeline
-    assert {"app"} == {event.client_id for event in events if event.api}
+    assert {"app"} == {event.client_id for event in events if event.client_id}
     assert ("all members have left", None) in {(event.event, event.api) for event in events}
     consumer.close()
     plane.server.reset()
@@ -238,58 +246,44 @@ def unknown_assignor(plane: ControlPlane) -> ErrorCode:
     return E(consuming(plane).join(server_assignor="sticky").error_code)
 
 
-REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode, str]] = [
-    (
-        old_generation,
-        E.ILLEGAL_GENERATION,
-        r"wrong generation: the request has generation 7, .* generation 1 since ",
-    ),
-    (stranger, E.UNKNOWN_MEMBER_ID, r"not a member: 'unknown' has never joined"),
-    (gone, E.UNKNOWN_MEMBER_ID, r"not a member: 'test-.*' left the group at .*, by LeaveGroup v4 of client `test`"),
-    (timed_out, E.UNKNOWN_MEMBER_ID, r"no longer a member: .* \(asked for its assignment\).*session timed out"),
-    (
-        rebalancing,
-        E.REBALANCE_IN_PROGRESS,
-        r"rebalance in progress: it began at .*, after JoinGroup v9 of client `test`",
-    ),
-    (
-        replaced,
-        E.FENCED_INSTANCE_ID,
-        r"another member has the group.instance.id 'i': at .* JoinGroup v9 .* replaced this one \(KIP-345\)",
-    ),
-    (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL, r"the protocol: .* no assignor is supported by all members"),
-    (
-        loading,
-        E.COORDINATOR_LOAD_IN_PROGRESS,
-        r"the coordinator: the request went to broker 1, which was still loading",
-    ),
-    (another_epoch, E.FENCED_MEMBER_EPOCH, r"wrong member epoch: the request has 7, .* heartbeat response\."),
-    (stale_commit, E.STALE_MEMBER_EPOCH, r"wrong member epoch: the request has 7"),
-    (taken_instance, E.UNRELEASED_INSTANCE_ID, r"the group.instance.id 'i' belongs to a member that has not left"),
-    (full, E.GROUP_MAX_SIZE_REACHED, r"full: "),
-    (nameless, E.INVALID_REQUEST, r"the heartbeat: a field is missing or invalid\."),
-    (unknown_assignor, E.UNSUPPORTED_ASSIGNOR, r"the heartbeat: a field is missing or invalid\."),
+REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode]] = [
+    (old_generation, E.ILLEGAL_GENERATION),
+    (stranger, E.UNKNOWN_MEMBER_ID),
+    (gone, E.UNKNOWN_MEMBER_ID),
+    (timed_out, E.UNKNOWN_MEMBER_ID),
+    (rebalancing, E.REBALANCE_IN_PROGRESS),
+    (replaced, E.FENCED_INSTANCE_ID),
+    (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL),
+    (loading, E.COORDINATOR_LOAD_IN_PROGRESS),
+    (another_epoch, E.FENCED_MEMBER_EPOCH),
+    (stale_commit, E.STALE_MEMBER_EPOCH),
+    (taken_instance, E.UNRELEASED_INSTANCE_ID),
+    (full, E.GROUP_MAX_SIZE_REACHED),
+    (nameless, E.INVALID_REQUEST),
+    (unknown_assignor, E.UNSUPPORTED_ASSIGNOR),
 ]
+"""What is refused; the table in docs/groups-explained.md has the sentence."""
 
 
-@pytest.mark.parametrize(("act", "code", "pattern"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
+@pytest.mark.parametrize(("act", "code"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
 def test_every_refusal_has_a_why(
-    plane: ControlPlane, act: Callable[[ControlPlane], ErrorCode], code: ErrorCode, pattern: str
+    plane: ControlPlane, act: Callable[[ControlPlane], ErrorCode], code: ErrorCode
 ) -> None:
     """Cause, time, requests and rule; the error code is the one in the member's response."""
     assert act(plane) is code
     reported = plane.kafka.groups["g"].why()
     assert reported.error == code.name
-    assert re.match(pattern, reported.why), reported.why
+    assert re.match(rows()[act.__name__].pattern, reported.why), reported.why
     refused = rf" \w+ v\d of client `test` .* was refused at \S+, with {code.name}: "
     cited = r"(?:\w+\.\w+|KIP-848) \(docs/specification/groups/[a-c]-[a-z-]+\.md#[abc]-\d+(?:-\w+)*\)\.$"
     assert re.search(refused + cited, reported.why), reported.why
-    assert plane.ctl("groups", "why", "g")["why"] == reported.why
+    shown = plane.ctl("groups", "why", "g")
+    assert (shown["why"], tuple(shown["also"])) == (reported.why, reported.also)
 
 
 def test_the_walk_has_every_fencing_and_state_error() -> None:
     """Those of groups 0.3 that a coordinator decides for a member of a classic or a consumer group."""
-    assert {code for _, code, _ in REFUSALS} == {
+    assert {code for _, code in REFUSALS} == {
         E.ILLEGAL_GENERATION,
         E.UNKNOWN_MEMBER_ID,
         E.REBALANCE_IN_PROGRESS,
@@ -322,7 +316,8 @@ def test_a_fault_that_only_delayed_is_not_blamed(plane: ControlPlane) -> None:
     plane.kafka.clock.advance(seconds=61)
     assert member.wire.answer().error_code is E.UNKNOWN_MEMBER_ID
     assert re.match(
-        rf"no longer a member: the last request of '{member.member_id}' was at", plane.kafka.groups["g"].why().why
+        rf"no longer a member: at \S+ member '{member.member_id}' of client `test` sent no heartbeat within",
+        plane.kafka.groups["g"].why().why,
     )
 
 
@@ -334,9 +329,7 @@ def test_a_member_whose_first_request_is_refused_has_joined_even_so(plane: Contr
     plane.kafka.clock.advance(seconds=11)
     assert heartbeat(member) is E.UNKNOWN_MEMBER_ID
     reported = plane.kafka.groups["g"].why().why
-    assert re.match(
-        rf"no longer a member: the last request of '{member.member_id}' was at .* \(asked to join\)", reported
-    )
+    assert re.match(rf"no longer a member: at \S+ member '{member.member_id}' of .* request was JoinGroup", reported)
 
 
 def test_of_several_that_leave_the_one_that_was_refused_is_explained(plane: ControlPlane) -> None:

@@ -81,7 +81,11 @@ def test_the_timeline_has_states_and_a_refusal_its_rule(plane: ControlPlane) -> 
     """The refusal names the row of the specification, and `why` explains it with the KIP."""
     member = joined(plane)
     events = [(event.event, event.state_after) for event in shown(plane).timeline]
-    assert events == [("asked to join", ""), ("all members have the target assignment", "Stable")]
+    assert events == [
+        ("asked to join", ""),
+        ("member joined", "Empty"),
+        ("all members have the target assignment", "Stable"),
+    ]
     assert member.beat(9).error_code is E.FENCED_MEMBER_EPOCH
     refused = shown(plane).timeline[-1]
     assert (refused.event, refused.error, refused.rule) == ("refused", "FENCED_MEMBER_EPOCH", "groups E.3.2")

@@ -49,7 +49,7 @@ def test_every_refusal_in_the_code_is_in_a_walk_of_whys() -> None:
         for file in path.rglob("*.py") if path.is_dir() else [path]:
             raised |= set(codes(file.read_text(encoding="utf-8"), calls))
     tried = {code for _, code, *_ in test_explain_transaction.REFUSALS} | {
-        code for _, code, _ in test_explain_group.REFUSALS
+        code for _, code in test_explain_group.REFUSALS
     }
     tried |= {code for _, code, _ in test_producers.REFUSALS}
     assert len(raised) > len(OTHERS)

@@ -1,13 +1,17 @@
-"""`groups why`: explains the last refused request of a group's members, with the events that led to the refusal."""
+"""`groups why`: explains the last refusal, who is gone and why, and what the members wait for now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from broker.control.coordinators import group_coordinator
 from broker.control.event_text import nothing_refused, refused
+from broker.control.explain.group_state import GroupState, departure, departures
 from broker.control.explain.transaction import explanation, faults
 from broker.control.groups import is_classic, known_group, no_group
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
+from broker.coordination.coordinators import GROUP_TOPIC
 from broker.settings.specification import cite
+from broker.steering.journal.mentioned import few
 from broker.steering.timelines.group_events import LEAVE, NO_GENERATION, Causes, GroupEvent
 from control_api.answers.common import Refusal
 from control_api.times import local_time
@@ -18,18 +22,36 @@ E = ErrorCode
 
 @answers("groups why")
 async def why(request: ControlRequest) -> Refusal:
-    """Explain the last refusal of a request from a group's member."""
+    """Explain the last refusal of a request about a group, the departures since, and what its members wait for."""
     name = request.names["group"]
     history = request.source.group_timelines.of(name)
     refusal = next((event for event in reversed(history.events) if event.error), None)
     if refusal is None:
         if not history.events and (request.source.own is None or not known_group(request, name)):
             raise no_group(request, name)
-        return explanation(nothing_refused(f"the members of {name!r}", history.forgotten), history.forgotten)
-    text = Refused(request, name, refusal).explain()
+        nothing = nothing_refused(f"group {name!r}", history.forgotten)
+        return explanation(nothing, history.forgotten, also=tuple(_besides(request, name, 0)))
     return explanation(
-        text, history.forgotten, error=refusal.error, at_ms=refusal.until_ms, rule=refusal.rule, source=refusal.source
+        Refused(request, name, refusal).explain(),
+        history.forgotten,
+        error=refusal.error,
+        at_ms=refusal.until_ms,
+        rule=refusal.rule,
+        source=refusal.source,
+        also=tuple(_besides(request, name, refusal.until_ms + 1)),
     )
+
+
+def _besides(request: ControlRequest, name: str, since_ms: int) -> Iterator[str]:
+    """Yield the departures since the refusal, and the group's present state."""
+    history = request.source.group_timelines.of(name)
+    for sentence in departures(history, since_ms):
+        yield sentence.text
+    found = None if request.source.own is None else group_coordinator(request.cluster, name)
+    group = None if found is None else found[1].machine.groups.get(name)
+    if found is not None and group is not None:
+        for sentence in GroupState(request, group, found[1], history).sentences():
+            yield sentence.text
 
 
 class Refused:
@@ -71,10 +93,11 @@ class Refused:
             return f"not a member: no request of {name!r} is in the log; it may have joined before the oldest event."
         if sign.what == LEAVE:
             return f"not a member: {name!r} left the group at {local_time(sign.at_ms)}, by {sign.request}."
-        return (
-            f"no longer a member: the last request of {name!r} was at {local_time(sign.at_ms)} ({sign.what}); since "
-            f"then its session timed out, a rebalance completed without it, or it was removed."
-        )
+        departed = self._causes.departed
+        last = f"its last request was {sign.request} at {local_time(sign.at_ms)}"
+        if departed is None:
+            return f"no longer a member: {last}; the event that removed {name!r} is no longer in the log."
+        return f"no longer a member: {departure(departed)}; {last}."
 
     def rebalancing(self) -> str:
         """Explain REBALANCE_IN_PROGRESS."""
@@ -86,15 +109,35 @@ class Refused:
 
     def instance(self) -> str:
         """Explain FENCED_INSTANCE_ID."""
-        static, taken = self._refusal.instance_id, self._causes.taken
-        by = "" if taken is None else f": at {local_time(taken.at_ms)} {_request(taken)} replaced this one"
+        static, departed = self._refusal.instance_id, self._causes.departed
+        by = "" if departed is None else f": {departure(departed)}"
         return f"another member has the group.instance.id {static!r}{by} (KIP-345)."
 
     def elsewhere(self) -> str:
         """Explain NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS."""
-        loads = self._refusal.error == E.COORDINATOR_LOAD_IN_PROGRESS.name
-        what = "was still loading the group" if loads else "is not the group's coordinator"
-        return f"the coordinator: the request went to broker {self._refusal.broker}, which {what}."
+        broker = f"the coordinator: the request went to broker {self._refusal.broker}"
+        if self._refusal.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
+            return f"{broker}, which was still loading the group."
+        if self._request.source.own is None:
+            return f"{broker}, which is not the group's coordinator."
+        found = group_coordinator(self._request.cluster, self._name)
+        if found is not None:
+            return f"{broker}, which was not the group's coordinator; broker {found[0].id} is the coordinator now."
+        if GROUP_TOPIC not in self._request.cluster.image.topics:
+            return f"{broker}, but no group has a coordinator before FindCoordinator has created {GROUP_TOPIC}."
+        return f"{broker}, but the group's partition of {GROUP_TOPIC} has no leader now."
+
+    def pending(self) -> str:
+        """Explain UNSTABLE_OFFSET_COMMIT."""
+        places = few(list(self._refusal.partitions)) or "a partition"
+        return (
+            f"pending offsets: the committed offset of {places} was in an open transaction, and OffsetFetch of stable "
+            "offsets waits for its end (KIP-447)."
+        )
+
+    def of_transaction(self) -> str:
+        """Explain the errors of a producer that TxnOffsetCommit has."""
+        return f"the transaction: {self._refusal.error}; `understudy ctl transactions why` explains its producer."
 
     def protocol(self) -> str:
         """Explain INCONSISTENT_GROUP_PROTOCOL."""
@@ -118,7 +161,9 @@ class Refused:
 
     def full(self) -> str:
         """Explain GROUP_MAX_SIZE_REACHED."""
-        return "full: the group has as many members as group.max.size or group.consumer.max.size allows."
+        departed = self._causes.departed
+        removed = "" if departed is None else f"; {departure(departed)}"
+        return f"full: the group has as many members as group.max.size or group.consumer.max.size allows{removed}."
 
     def malformed(self) -> str:
         """Explain INVALID_REQUEST and UNSUPPORTED_ASSIGNOR."""
@@ -148,7 +193,10 @@ class Refused:
             if self._refusal.state_after
             else ""
         )
-        return f"refused: {self._refusal.error}{state}."
+        places = few(list(self._refusal.partitions))
+        of = f" for {places}" if places else ""
+        meaning = _MEANING.get(ErrorCode[self._refusal.error or "NONE"])
+        return f"refused: {meaning}{of}." if meaning else f"refused: {self._refusal.error}{of}{state}."
 
 
 _SHARE_SESSIONS = ("groups D.5", "groups D.6")
@@ -157,6 +205,33 @@ _SHARE_SESSIONS = ("groups D.5", "groups D.6")
 def _request(event: GroupEvent) -> str:
     member = f" as {event.member_id!r}" if event.member_id else ""
     return f"{event.api} v{event.version} of client `{event.client_id}` (connection {event.connection}){member}"
+
+
+_MEANING: Mapping[ErrorCode, str] = {
+    E.GROUP_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use the group",
+    E.TOPIC_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use a topic of the request",
+    E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use the transactional id",
+    E.INVALID_GROUP_ID: "the group id is empty",
+    E.INVALID_SESSION_TIMEOUT: "session.timeout.ms is outside group.min.session.timeout.ms and "
+    "group.max.session.timeout.ms of the broker",
+    E.GROUP_ID_NOT_FOUND: "the coordinator has no group with this id, or one of another type",
+    E.NON_EMPTY_GROUP: "the group still has members",
+    E.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group subscribes to the topic",
+    E.UNKNOWN_TOPIC_OR_PARTITION: "the topic or partition does not exist",
+    E.UNKNOWN_TOPIC_ID: "no topic has this id: it was deleted, and perhaps created again",
+    E.OFFSET_METADATA_TOO_LARGE: "the metadata of the offset is longer than offset.metadata.max.bytes",
+    E.UNSUPPORTED_VERSION: "the group protocol is switched off, or the member uses an API version too old for it",
+    E.INVALID_REGULAR_EXPRESSION: "the regular expression of the subscription is invalid",
+    E.STREAMS_INVALID_TOPOLOGY: "the topology of the streams application is invalid",
+    E.STREAMS_INVALID_TOPOLOGY_EPOCH: "the topology epoch of the streams application is invalid",
+    E.STREAMS_TOPOLOGY_FENCED: "the group has a newer topology than the member",
+    E.NOT_LEADER_OR_FOLLOWER: "the broker does not lead the share partition; the client looks for the leader",
+    E.FENCED_STATE_EPOCH: "the state of the share partition has a newer state epoch",
+    E.SHARE_SESSION_LIMIT_REACHED: "the broker has as many share sessions as group.share.max.share.sessions allows",
+    E.REQUEST_TIMED_OUT: "the coordinator could not write its records in time, as too few replicas are in sync",
+    E.KAFKA_STORAGE_ERROR: "the log directory of the coordinator's broker is offline",
+}
+"""The meaning of errors whose cause is in the request, or in a setting."""
 
 
 _EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
@@ -177,4 +252,11 @@ _EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
     E.SHARE_SESSION_NOT_FOUND: Refused.no_session,
     E.INVALID_SHARE_SESSION_EPOCH: Refused.no_session,
     E.UNSUPPORTED_ASSIGNOR: Refused.malformed,
+    E.UNSTABLE_OFFSET_COMMIT: Refused.pending,
+    E.INVALID_PRODUCER_EPOCH: Refused.of_transaction,
+    E.PRODUCER_FENCED: Refused.of_transaction,
+    E.INVALID_PRODUCER_ID_MAPPING: Refused.of_transaction,
+    E.INVALID_TXN_STATE: Refused.of_transaction,
+    E.CONCURRENT_TRANSACTIONS: Refused.of_transaction,
+    E.TRANSACTION_ABORTABLE: Refused.of_transaction,
 }

@@ -37,10 +37,19 @@ def timeline_of(history: History) -> tuple[TimelineEvent, ...]:
 
 
 def explanation(
-    text: str, forgotten: int, *, error: str | None = None, at_ms: int | None = None, rule: str = "", source: str = ""
+    text: str,
+    forgotten: int,
+    *,
+    error: str | None = None,
+    at_ms: int | None = None,
+    rule: str = "",
+    source: str = "",
+    also: tuple[str, ...] = (),
 ) -> Refusal:
     """Build the answer of the `why` verbs."""
-    return Refusal(why=text, error=error, at_ms=at_ms, rule=rule, citation=cite(rule, source), forgotten=forgotten)
+    return Refusal(
+        why=text, error=error, at_ms=at_ms, rule=rule, citation=cite(rule, source), forgotten=forgotten, also=also
+    )
 
 
 @answers("transactions why")

@@ -74,7 +74,7 @@ class Administration:
             if not group.is_empty:
                 results.append(DeletableGroupResult(group_id, ErrorCode.NON_EMPTY_GROUP))
                 continue
-            self._commits.forget_all(builder, group_id)
+            self._commits.forget_all(builder, group)
             for record in group.tombstones():
                 builder.record(record)
             results.append(DeletableGroupResult(group_id))

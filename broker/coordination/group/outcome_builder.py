@@ -7,11 +7,11 @@ each adds its records and effects.
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunAtOnce, RunLater, SetTimer
-from broker.coordination.reasons import Refusal, StateChange
+from broker.coordination.reasons import Reason, Refusal, StateChange
 from broker.time.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import GroupRecord
@@ -27,6 +27,22 @@ class InitializeShareState:
     group_id: str
     state_epoch: int
     offsets: Mapping[UUID, Mapping[int, int]]
+
+
+class _Group(Protocol):
+    group_id: str
+
+    @property
+    def state_name(self) -> str: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+class _Member(Protocol):
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def client_id(self) -> str: ...
 
 
 GroupOutcome = Outcome[InitializeShareState]
@@ -65,6 +81,17 @@ class OutcomeBuilder:
     def changed(self, change: StateChange) -> None:
         """Report a change of a group's state and its reason to observers."""
         self._changes.append(change)
+
+    def noted(self, group: _Group, reason: Reason, **details: Any) -> None:
+        """Report something that leaves the group's state and epoch as they are; ``details`` as in ``StateChange``."""
+        state, epoch = group.state_name, group.epoch
+        self._changes.append(StateChange(group.group_id, reason, state, state, epoch, epoch, **details))
+
+    def member(self, group: _Group, reason: Reason, member: _Member, detail: str = "") -> None:
+        """Report to observers that a member came or went."""
+        instance_id = getattr(member, "instance_id", None)
+        self.noted(group, reason, member_id=member.member_id, instance_id=instance_id, client_id=member.client_id,
+                   detail=detail)  # fmt: skip
 
     def refused(self, refusal: Refusal) -> None:
         """Report a refusal in a reply, with its rule, to observers."""

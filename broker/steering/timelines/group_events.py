@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from broker.coordination.group.classic.states import ALL_JOINED, REBALANCE_BEGUN
+from broker.coordination.group.events import DEPARTURES, OFFSETS_GONE, UNLOADED
 from broker.coordination.group.modern.consumer.states import NEW_EPOCH
 from broker.coordination.group.modern.share.group import REASONS, State
 from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
@@ -15,7 +16,13 @@ from protocol.errors import ErrorCode
 NO_GENERATION = -1
 JOIN, SYNC, LEAVE = "asked to join", "asked for its assignment", "asked to leave"
 _ROUNDS = "rounds"
-_REFUSALS = Refusals(ErrorCode.REBALANCE_IN_PROGRESS, *COORDINATOR_CODES)
+_DEPARTURES = frozenset(reason.kind for reason in DEPARTURES)
+_OFFSETS_GONE = frozenset(reason.kind for reason in OFFSETS_GONE)
+SENTENCES = {reason.kind: reason.sentence for reason in (*DEPARTURES, *OFFSETS_GONE, UNLOADED)}
+"""Event -> what happened to the member or to the committed offset, as the end of a sentence."""
+MOST_PLACES = 100
+"""The maximum number of partitions that an event names."""
+_REFUSALS = Refusals(ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNSTABLE_OFFSET_COMMIT, *COORDINATOR_CODES)
 REBALANCE, JOINED = REBALANCE_BEGUN.kind, ALL_JOINED.kind
 _BEGINNINGS = frozenset({REBALANCE, NEW_EPOCH.kind, REASONS[State.STABLE].kind})
 
@@ -31,6 +38,7 @@ class LastSign(NamedTuple):
     api: ApiKey
     version: int
     client_id: str
+    connection: int = 0
 
     @property
     def what(self) -> str:
@@ -49,7 +57,9 @@ class GroupEvent(RequestEvent):
 
     ``request_generation`` and ``member_id`` are the request's. In a folded event, ``at_ms``, ``state_before`` and
     ``epoch_before`` come from the first, ``until_ms``, ``state_after`` and ``epoch_after`` from the last;
-    ``rebalances`` counts the folded events that began a rebalance. ``causes`` belong to a refusal.
+    ``rebalances`` counts the folded events that began a rebalance. ``causes`` belong to a refusal. ``detail`` is what a
+    change has besides its reason; ``places`` are the partitions of committed offsets that changed, with their offsets
+    before, or those that a response refused.
     """
 
     at_ms: int
@@ -64,6 +74,13 @@ class GroupEvent(RequestEvent):
     until_ms: int = -1
     rebalances: int = 0
     causes: "Causes | None" = None
+    detail: str = ""
+    places: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Return the partitions of ``places``, such as ``t-0``."""
+        return tuple(f"{topic}-{index}" for topic, index, _ in self.places)
 
 
 class Causes(NamedTuple):
@@ -80,13 +97,13 @@ class Causes(NamedTuple):
     """The beginning of the latest rebalance."""
     beginner: GroupEvent | None
     """The last join or leave request before the rebalance."""
-    taken: GroupEvent | None
-    """The join request of another connection with the same group.instance.id."""
+    departed: GroupEvent | None
+    """The event by which the member was removed, or its coordinator lost it."""
     complete: bool
 
     def events(self) -> tuple[GroupEvent, ...]:
         """Return the causes that are events in the log."""
-        return tuple(each for each in (self.joined, self.begun, self.beginner, self.taken) if each is not None)
+        return tuple(each for each in (self.joined, self.begun, self.beginner, self.departed) if each is not None)
 
 
 class GroupHistory(NamedTuple):
@@ -150,25 +167,37 @@ def _rebalances(event: GroupEvent) -> int:
 
 
 def causes_of(
-    refused: GroupEvent, newest_first: Collection[GroupEvent], last_sign: LastSign | None, *, forgotten: bool
+    newest_first: Collection[GroupEvent], last_sign: LastSign | None, departed: GroupEvent | None, *, forgotten: bool
 ) -> Causes:
-    """Find the events that explain a refusal."""
+    """Find the events that explain a refusal, besides the member's last request and the event that removed it."""
     healthy = [event for event in newest_first if event.error is None]
     at = next((at for at, event in enumerate(healthy) if event.event == REBALANCE), None)
     earlier = [] if at is None else healthy[at + 1 :]
-    static, connection = refused.instance_id, refused.connection
     return Causes(
         last_sign,
         next((event for event in healthy if event.event == JOINED), None),
         None if at is None else healthy[at],
         next((event for event in earlier if event.event in (JOIN, LEAVE)), None),
-        next(
-            (
-                event
-                for event in healthy
-                if static and event.instance_id == static and event.event == JOIN and event.connection != connection
-            ),
-            None,
-        ),
+        departed,
         not forgotten and all(event.count == 1 for event in healthy),
     )
+
+
+def is_departure(event: GroupEvent) -> bool:
+    """Return whether a member is gone by this event."""
+    return event.event in _DEPARTURES
+
+
+def is_unloading(event: GroupEvent) -> bool:
+    """Return whether the coordinator of the group was unloaded during a rebalance."""
+    return event.event == UNLOADED.kind
+
+
+def lost_offset(events: Collection[GroupEvent], topic: str, partition: int) -> tuple[GroupEvent, int] | None:
+    """Return the latest event by which a partition's committed offset went, and that offset; ``None`` without one."""
+    for event in reversed(list(events)):
+        if event.event in _OFFSETS_GONE:
+            for name, index, offset in event.places:
+                if (name, index) == (topic, partition):
+                    return event, offset
+    return None

@@ -55,6 +55,7 @@ def test_a_classic_group_goes_over(context: Context) -> None:
     changes = [(each.reason.kind, each.state_before, each.state_after) for each in context.last.changes]
     assert changes == [
         ("became a consumer group", "Stable", "Stable"),
+        ("member joined", "Stable", "Stable"),
         ("members reconcile with the target assignment", "Stable", "Reconciling"),
     ]
     assert isinstance(context.records[before], GroupMetadataTombstone)
@@ -143,7 +144,7 @@ def test_the_reason_of_a_group_that_turns_back(context: Context, monkeypatch: py
 
     monkeypatch.setattr(Context, "perform", noted)
     new.beat(epoch=-1)
-    assert kinds == ["became a classic group", "a rebalance begins"]
+    assert kinds == ["member left", "became a classic group", "a rebalance begins"]
 
 
 def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:

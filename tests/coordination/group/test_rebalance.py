@@ -352,13 +352,13 @@ def test_each_change_of_state_has_its_reason() -> None:
     assigned = context.last.changes
     context.leave(MemberIdentity(client.member_id))
     assert [[change.reason.kind for change in each] for each in (begun, joined, assigned, context.last.changes)] == [
-        ["a rebalance begins"],
+        ["member joined", "a rebalance begins"],
         ["all members have joined"],
         ["assigned"],
-        ["a rebalance begins", "all members have left"],
+        ["member left", "a rebalance begins", "all members have left"],
     ]
     last = context.last.changes[-1]
-    assert last == ("g", last.reason, "PreparingRebalance", "Empty", 1, 2)
+    assert last[:6] == ("g", last.reason, "PreparingRebalance", "Empty", 1, 2)
     assert (last.reason.rule, last.reason.source) == ("groups A.5 R7", "ClassicGroup")
 
 

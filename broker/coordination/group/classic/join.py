@@ -7,6 +7,7 @@ from uuid import UUID
 from broker.coordination.group.classic.group import ClassicGroup, Member, Protocols
 from broker.coordination.group.classic.rebalance import Rebalances, join_answer, joined_members
 from broker.coordination.group.classic.states import State
+from broker.coordination.group.events import DID_NOT_FIT, REPLACED
 from broker.coordination.group.group import Group, Groups, Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import error_for_clients, join_refused
@@ -73,6 +74,8 @@ class Joining:
         protocols = tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols)
         ask = _Ask(request, joiner, protocols, reply_to)
         if not self._accepts_member(group, request.member_id):
+            if (removed := group.members.get(request.member_id)) is not None:
+                builder.member(group, DID_NOT_FIT, removed)
             group.remove(request.member_id)
             refusal = Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, *JOIN.row(" J2"))
             builder.refuse(reply_to, join_refused(refusal.code), refusal, direct=True)
@@ -195,6 +198,7 @@ class Joining:
         before = group.members[old_id]
         previous = (before.protocols, before.rebalance_timeout_ms, before.session_timeout_ms)
         self._fence(builder, group, old_id)
+        builder.member(group, REPLACED, before, f"now member {new_id} of client {ask.joiner.client_id}")
         group.replace_static(ask.request.group_instance_id or "", old_id, new_id)
         self._rebalances.rearm(builder, group, new_id)  # with the old session timeout
         self._park(group, ask, new_id)

@@ -23,6 +23,8 @@ from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.join import Joining
 from broker.coordination.group.classic.membership import Membership
 from broker.coordination.group.classic.rebalance import Rebalances
+from broker.coordination.group.classic.states import State
+from broker.coordination.group.events import UNLOADED
 from broker.coordination.group.group import ClassicRequests, Group, Groups, GroupType, Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
@@ -137,6 +139,8 @@ class ClassicGroups:
     def unloaded(self, builder: OutcomeBuilder) -> None:
         """Answer every parked JoinGroup and SyncGroup with NOT_COORDINATOR (groups A.12)."""
         for group in self._all():
+            if group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE):
+                builder.noted(group, UNLOADED)
             for member_id in tuple(group.awaiting_join):
                 answer = join_refused(ErrorCode.NOT_COORDINATOR, member_id)
                 self._rebalances.answer_join(builder, group, member_id, answer)

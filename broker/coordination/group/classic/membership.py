@@ -6,10 +6,11 @@ from collections.abc import Hashable
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances, member_timer, sync_timer
 from broker.coordination.group.classic.states import ASSIGNED, State
+from broker.coordination.group.events import EVICTED, LEFT
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import error_for_clients, join_refused
 from broker.coordination.group.rules import HEARTBEAT, LEAVE, SYNC, Rule
-from broker.coordination.reasons import Refusal, StateChange
+from broker.coordination.reasons import Reason, Refusal, StateChange
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -103,7 +104,7 @@ class Membership:
         for identity in request.members:
             code = ErrorCode.NONE
             try:
-                self._remove(builder, _member_group(group, LEAVE), identity)
+                self._remove(builder, _member_group(group, LEAVE), identity, LEFT)
             except Refusal as refusal:
                 builder.refused(refusal)
                 code = refusal.code
@@ -118,7 +119,7 @@ class Membership:
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID.
         """
-        self._remove(builder, group, MemberIdentity(member_id))
+        self._remove(builder, group, MemberIdentity(member_id), EVICTED)
         self._after_leaving(builder, group)
 
     def _after_leaving(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
@@ -128,8 +129,10 @@ class Membership:
             # The initial rebalance delay continues even if the last member leaves.
             self._rebalances.maybe_complete(builder, group)
 
-    def _remove(self, builder: OutcomeBuilder, group: ClassicGroup, identity: MemberIdentity) -> None:
+    def _remove(self, builder: OutcomeBuilder, group: ClassicGroup, identity: MemberIdentity, reason: Reason) -> None:
         member_id = _leaver(group, identity)
+        if (member := group.members.get(member_id)) is not None:
+            builder.member(group, reason, member, identity.reason or "")
         builder.cancel(member_timer(group, member_id))
         self._rebalances.answer_join(builder, group, member_id, join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         group.remove(member_id)

@@ -10,6 +10,13 @@ from functools import partial
 
 from broker.coordination.group.classic.group import ClassicGroup, Member
 from broker.coordination.group.classic.states import ALL_JOINED, ALL_LEFT, REBALANCE_BEGUN, State
+from broker.coordination.group.events import (
+    ID_EXPIRED,
+    JOINED,
+    MISSED_REBALANCE,
+    MISSED_SYNC,
+    SESSION_EXPIRED,
+)
 from broker.coordination.group.group import Group
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
@@ -63,6 +70,7 @@ class Rebalances:
             group.new_member_added = True
         member.is_new = True
         group.add(member, protocol_type)
+        builder.member(group, JOINED, member)
         group.awaiting_join[member.member_id] = reply_to
         self._arm(builder, group, member.member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.rebalance_or_complete(builder, group)
@@ -128,6 +136,7 @@ class Rebalances:
         builder.cancel(join_timer(group))
         for member in group.members.values():
             if member.member_id not in group.awaiting_join and member.instance_id is None:
+                builder.member(group, MISSED_REBALANCE, member, f"{group.rebalance_timeout_ms} ms")
                 group.remove(member.member_id)
                 builder.cancel(member_timer(group, member.member_id))
         if not group.elect_joined_leader() and len(group.members):
@@ -168,6 +177,8 @@ class Rebalances:
         if group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
             return
         for member_id in sorted(group.pending_sync):
+            if (member := group.members.get(member_id)) is not None:
+                builder.member(group, MISSED_SYNC, member, f"{group.rebalance_timeout_ms} ms")
             group.remove(member_id)
             builder.cancel(member_timer(group, member_id))
         self.prepare(builder, group)
@@ -191,6 +202,7 @@ class Rebalances:
         if group is None:
             return
         if member_id in group.pending:
+            builder.noted(group, ID_EXPIRED, member_id=member_id)
             group.remove(member_id)
             if group.state is State.PREPARING_REBALANCE and group.all_joined:
                 self.complete(builder, group)
@@ -202,6 +214,8 @@ class Rebalances:
         if parked and not member.is_new:
             return  # the timer is armed again with the answer
         self.answer_join(builder, group, member_id, join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
+        builder.member(group, SESSION_EXPIRED, member, f"{timeout_ms} ms")
         group.remove(member_id)
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self.prepare(builder, group)

@@ -19,6 +19,11 @@ class ModernMember(Protocol):
         ...
 
     @property
+    def client_id(self) -> str:
+        """The client id."""
+        ...
+
+    @property
     def epoch(self) -> int:
         """The member epoch."""
         ...

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, Protocol
 
+from broker.coordination.group.events import MISSED_REBALANCE, MISSED_SYNC, NOT_REVOKED, SESSION_EXPIRED
 from broker.coordination.group.group import GroupType
 from broker.coordination.group.modern.context import G, ModernContext
 from broker.coordination.group.modern.group import M, ModernMember
@@ -14,6 +15,13 @@ RETRY_MS = 500
 """Delay before a fired timer's rule is retried if the log refused its records (groups 0.6.7)."""
 TimerKey = tuple[str, str, str]
 """The timer's purpose, the group id and the member id."""
+_REASONS = {
+    "session": SESSION_EXPIRED,
+    "rebalance": NOT_REVOKED,
+    "join": MISSED_REBALANCE,
+    "sync": MISSED_SYNC,
+}
+"""End of a timer's purpose -> why its member is removed when it fires."""
 
 
 class RevokingMember(ModernMember, Protocol):
@@ -54,7 +62,7 @@ class MemberTimers(Generic[G, M]):
 
     def arm(self, builder: OutcomeBuilder, key: TimerKey, timeout_ms: int) -> None:
         """Remove a member when this timer of the member fires."""
-        builder.timer(key, timeout_ms, partial(self._fired, key, None))
+        builder.timer(key, timeout_ms, partial(self._fired, key, None, timeout_ms))
 
     def arm_once(self, builder: OutcomeBuilder, key: TimerKey, timeout_ms: int) -> None:
         """Arm a timer unless it is running."""
@@ -65,7 +73,8 @@ class MemberTimers(Generic[G, M]):
     def limit_revocation(self, builder: OutcomeBuilder, group_id: str, member: RevokingMember) -> None:
         """Remove a member that still has the same epoch after its rebalance timeout."""
         key = rebalance_timer(self._kind, group_id, member.member_id)
-        builder.timer(key, member.rebalance_timeout_ms, partial(self._fired, key, member.epoch))
+        fired = partial(self._fired, key, member.epoch, member.rebalance_timeout_ms)
+        builder.timer(key, member.rebalance_timeout_ms, fired)
 
     def update_rebalance(
         self, builder: OutcomeBuilder, group_id: str, member: RevokingMember, *, revokes: bool
@@ -86,7 +95,7 @@ class MemberTimers(Generic[G, M]):
         for key in (session_timer, rebalance_timer):
             builder.cancel(key(self._kind, group_id, member_id))
 
-    def _fired(self, key: TimerKey, epoch: int | None, builder: OutcomeBuilder) -> None:
+    def _fired(self, key: TimerKey, epoch: int | None, timeout_ms: int, builder: OutcomeBuilder) -> None:
         _, group_id, member_id = key
         was_running = key in self._running
         self._running.discard(key)
@@ -94,7 +103,7 @@ class MemberTimers(Generic[G, M]):
         member: M | None = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):
             return
-        rule: Rule = partial(self._fired, key, epoch)
+        rule: Rule = partial(self._fired, key, epoch, timeout_ms)
 
         def refused(_error: KafkaError, instead: OutcomeBuilder) -> None:
             if was_running:
@@ -102,4 +111,5 @@ class MemberTimers(Generic[G, M]):
             instead.timer(key, RETRY_MS, rule)
 
         builder.if_not_appended(refused)
+        builder.member(group, _REASONS[key[0].partition("-")[2]], member, f"{timeout_ms} ms")
         self._expire(builder, group, member)

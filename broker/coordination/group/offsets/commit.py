@@ -1,17 +1,23 @@
 """OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete (groups B.1, B.2; transactions C.4, E.1, E.2, E.4)."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.classic.states import State
+from broker.coordination.group.events import (
+    GROUP_DELETED,
+    OFFSET_LOWERED,
+    OFFSETS_DELETED,
+    TOPIC_DELETED,
+)
 from broker.coordination.group.group import Committer, Group, Groups, GroupType, PartitionCheck
 from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions, UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
-from broker.coordination.reasons import Refusal
+from broker.coordination.reasons import Reason, Refusal
 from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode
@@ -99,6 +105,8 @@ class Commits:
                 for partition in topic.partitions
             ]
             topics.append(OffsetCommitResponseTopic(topic.name, codes, topic.topic_id))
+        if group is not None:
+            self._note_lowered(builder, group, committer.member_id)
         self._create_without_records(builder, request.group_id)
         builder.reply(reply_to, OffsetCommitResponse(topics))
 
@@ -139,6 +147,18 @@ class Commits:
             topics.append(TxnOffsetCommitResponseTopic(topic.name, codes, topic.topic_id))
         self._create_without_records(builder, request.group_id)
         builder.reply(reply_to, TxnOffsetCommitResponse(topics=topics))
+
+    def _note_lowered(self, builder: OutcomeBuilder, group: Group, member_id: str) -> None:
+        """Report commits of offsets below the committed ones: the next consumer reads records again."""
+        lowered = []
+        for record in builder.records:
+            if not isinstance(record, OffsetCommit):
+                continue
+            known = self._offsets.find(group.group_id, record.topic, record.partition)
+            if known is not None and known.commit.offset > record.offset:
+                lowered.append((known.commit.topic, known.commit.partition, known.commit.offset))
+        if lowered:
+            builder.noted(group, OFFSET_LOWERED, member_id=member_id, places=tuple(lowered))
 
     def _committing_group(
         self, group_id: str, committer: Committer, unknown_group_error: ErrorCode
@@ -239,20 +259,37 @@ class Commits:
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *OFFSET_DELETE)
         group.check_offset_delete()
         known = set(self._offsets.places(request.group_id))
+        deleted: list[tuple[str, int]] = []
         topics = []
         for topic in request.topics:
             subscribed = group.subscribes_to(topic.name)
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
             for partition in topic.partitions:
                 if not subscribed and (topic.name, partition.partition_index) in known:
+                    deleted.append((topic.name, partition.partition_index))
                     builder.record(OffsetCommitTombstone(request.group_id, topic.name, partition.partition_index))
             codes = [OffsetDeleteResponsePartition(partition.partition_index, code) for partition in topic.partitions]
             topics.append(OffsetDeleteResponseTopic(topic.name, codes))
+        self._note_gone(builder, group, OFFSETS_DELETED, deleted)
         builder.reply(reply_to, OffsetDeleteResponse(topics=topics))
 
-    def forget_all(self, builder: OutcomeBuilder, group_id: str) -> None:
-        """Write tombstones for all committed and pending offsets of a group."""
-        for topic, partition in self._offsets.places(group_id):
+    def _note_gone(
+        self, builder: OutcomeBuilder, group: Group, reason: Reason, places: Iterable[tuple[str, int]]
+    ) -> None:
+        """Report committed offsets that are deleted; of a partition with a pending offset only, the offset is -1."""
+        known = [(place, self._offsets.find(group.group_id, *place)) for place in places]
+        if known:
+            gone = tuple((*place, -1 if offset is None else offset.commit.offset) for place, offset in known)
+            builder.noted(group, reason, places=gone)
+
+    def forget_all(self, builder: OutcomeBuilder, group: Group) -> None:
+        """Write tombstones for all committed and pending offsets of a group that is deleted."""
+        group_id, places = group.group_id, self._offsets.places(group.group_id)
+        if places:
+            self._note_gone(builder, group, GROUP_DELETED, places)
+        else:
+            builder.noted(group, GROUP_DELETED)
+        for topic, partition in places:
             builder.record(OffsetCommitTombstone(group_id, topic, partition))
 
     def forget_topic(self, builder: OutcomeBuilder, topic: str, topic_id: UUID | None) -> None:
@@ -265,8 +302,13 @@ class Commits:
             for offset in self._offsets.of_topic(topic)
             if not _of_another_topic(offset, topic_id)
         ]
+        by_group: dict[str, list[tuple[str, int]]] = {}
         for group_id, partition in sorted(places):
             builder.record(OffsetCommitTombstone(group_id, topic, partition))
+            by_group.setdefault(group_id, []).append((topic, partition))
+        for group_id, gone in by_group.items():
+            if (group := self._groups.get(group_id)) is not None:
+                self._note_gone(builder, group, TOPIC_DELETED, dict.fromkeys(gone))
 
 
 def no_offset(partition: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from broker.coordination.group.events import GROUP_EXPIRED, OFFSETS_EXPIRED
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.offsets.commit import NO_EXPIRY
 from broker.coordination.group.offsets.store import Offsets
@@ -51,6 +52,7 @@ class Expiry:
             if group.type is GroupType.SHARE:
                 continue  # ShareGroup.shouldExpire
             if self._expire_offsets(builder, group) and group.is_empty:
+                builder.noted(group, GROUP_EXPIRED)
                 for record in group.tombstones():
                     builder.record(record)
 
@@ -64,7 +66,7 @@ class Expiry:
         base = group.expiry_base()
         if base is None:
             return False
-        left = False
+        left, expired = False, []
         for topic, offsets in topics.items():
             if group.subscribes_to(topic):
                 left = True
@@ -74,7 +76,11 @@ class Expiry:
                 if pending or not self._expired(commit, base, builder.now_ms):
                     left = True
                 else:
+                    expired.append((topic, partition, commit.offset))
                     builder.record(OffsetCommitTombstone(group_id, topic, partition))
+        if expired:
+            detail = f"offsets.retention.minutes is {self._settings.int('offsets.retention.minutes')}"
+            builder.noted(group, OFFSETS_EXPIRED, detail=detail, places=tuple(expired))
         return not left and not in_transactions
 
     def _expired(self, commit: OffsetCommit, base: Callable[[OffsetCommit], int], now_ms: int) -> bool:

@@ -1,5 +1,6 @@
 """Events of groups: rebalances are folded, refusals stay with their causes, and what is forgotten is counted."""
 
+from broker.coordination.group.events import REPLACED
 from broker.steering.timelines.event_log import EventLog, Limits
 from broker.steering.timelines.group_events import (
     JOIN,
@@ -103,16 +104,15 @@ def test_all_groups_together_are_bounded() -> None:
 
 
 def test_the_causes_of_a_refusal() -> None:
-    """The generation, the rebalance and its request, the other member of the instance id; none of them refused."""
+    """The generation, the rebalance and its request, the event that removed the member; none of them refused."""
     log: LOG = EventLog(Folding())
-    taken = event(1, JOIN, instance_id="i", connection=2)
+    gone = event(1, REPLACED.kind, member_id="m")
     left, begun, joined = event(2, LEAVE, member_id="n"), event(3, REBALANCE, 5), event(4, JOINED, 6)
-    for each in (taken, left, begun, joined, refusal(5), event(6, JOIN, instance_id="i", connection=1)):
+    for each in (gone, left, begun, joined, refusal(5), event(6, JOIN, instance_id="i", connection=1)):
         log.note("g", each)
     sign = LastSign(4, None, ApiKey.HEARTBEAT, 4, "c")
-    refused = event(7, "refused", error="ILLEGAL_GENERATION", instance_id="i", connection=1)
-    causes = causes_of(refused, list(log.newest_first("g")), sign, forgotten=False)
-    assert causes.events() == (joined, begun, left, taken)
+    causes = causes_of(list(log.newest_first("g")), sign, gone, forgotten=False)
+    assert causes.events() == (joined, begun, left, gone)
     assert (causes.last_sign, causes.complete) == (sign, True)
 
 
@@ -120,8 +120,8 @@ def test_a_member_that_is_not_remembered_may_have_been_there() -> None:
     """Where events are folded or forgotten, the causes are marked as incomplete."""
     log: LOG = EventLog(Folding())
     rebalance(log, 0, 0)
-    assert causes_of(refusal(1), list(log.newest_first("g")), None, forgotten=False).complete
-    assert not causes_of(refusal(1), list(log.newest_first("g")), None, forgotten=True).complete
+    assert causes_of(list(log.newest_first("g")), None, None, forgotten=False).complete
+    assert not causes_of(list(log.newest_first("g")), None, None, forgotten=True).complete
     for number in range(100):
         rebalance(log, number, number)
-    assert not causes_of(refusal(1), list(log.newest_first("g")), None, forgotten=False).complete
+    assert not causes_of(list(log.newest_first("g")), None, None, forgotten=False).complete

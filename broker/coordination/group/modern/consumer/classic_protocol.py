@@ -7,6 +7,7 @@ generation is their member epoch. After Kafka's ``classicGroupJoinToConsumerGrou
 from collections.abc import Hashable
 from dataclasses import replace
 
+from broker.coordination.group.events import LEFT
 from broker.coordination.group.group import Joiner
 from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
@@ -218,6 +219,7 @@ class ClassicMembers:
             try:
                 member = _leaver(group, identity)
                 gone[member.member_id] = member
+                builder.member(group, LEFT, member, identity.reason or "")
             except Refusal as refusal:
                 builder.refused(refusal)
                 code = refusal.code

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
+from broker.coordination.group.events import JOINED, REPLACED
 from broker.coordination.group.modern.consumer.context import ConsumerContext, report_change
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.member import (
@@ -208,6 +209,7 @@ class Heartbeats:
                 f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
                 f"instance id is owned by {held.member_id} member.",
             )
+        builder.member(group, REPLACED, held, f"now member {member_id}")
         heir = replace(held, member_id=member_id, epoch=0, previous_epoch=0)
         for record in tombstones(group.group_id, held.member_id):
             builder.record(record)
@@ -222,6 +224,8 @@ class Heartbeats:
     def advance(self, builder: OutcomeBuilder, step: Step) -> None:
         """Record the member's metadata, bump the group epoch, compute a target if due, and reconcile the member."""
         group, group_id = step.group, step.group.group_id
+        if step.replaced is None and step.after.member_id not in group.members:
+            builder.member(group, JOINED, step.after)
         if step.after.metadata != step.before.metadata:
             builder.record(step.after.metadata_record(group_id))
         change = self._patterns.changed(builder, group, step.before, step.after)

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances
+from broker.coordination.group.events import EVICTED
 from broker.coordination.group.group import ClassicRequests, Group, Groups, GroupType
 from broker.coordination.group.modern.consumer.classic_protocol import ClassicMembers
 from broker.coordination.group.modern.consumer.context import ConsumerContext
@@ -134,7 +135,9 @@ class ConsumerGroups:
 
     def evict(self, builder: OutcomeBuilder, group: ConsumerGroup, member_id: str) -> None:
         """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
-        self._removal.remove(builder, group, [group.member(member_id)])
+        member = group.member(member_id)
+        builder.member(group, EVICTED, member)
+        self._removal.remove(builder, group, [member])
 
     # --- the log -----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from broker.coordination.group.events import AWAY, LEFT
 from broker.coordination.group.modern.consumer.context import ConsumerContext, report_change
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.member import Assigned, Member, tombstones
@@ -34,11 +35,13 @@ class MemberRemoval:
         else:
             member = group.static_member(request.instance_id, request.member_id, CONSUMER_LEAVE.row(" L2"))
         if request.instance_id is not None and request.member_epoch == LEAVING_STATIC:
+            builder.member(group, AWAY, member)
             away = replace(member, epoch=LEAVING_STATIC, assigned=_undated(member.assigned), revoking={})
             builder.record(away.current_record(group.group_id))
             members = [away if each.member_id == away.member_id else each for each in group.members.values()]
             report_change(builder, group, members, group.epoch, group.assignment_epoch)
         else:
+            builder.member(group, LEFT, member)
             self.remove(builder, group, [member])
         builder.reply(
             reply_to, ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from broker.coordination.group.events import JOINED
 from broker.coordination.group.modern.assignor.range import Assignment as Assigned
 from broker.coordination.group.modern.assignor.range import Subscriber
 from broker.coordination.group.modern.assignor.simple import assign_simply
@@ -89,6 +90,8 @@ class Heartbeats:
         known = group.members.get(request.member_id) or known
         check_member_epoch(known, request.member_epoch)
         step = _Step(group, known, _updated(known, request, beat))
+        if request.member_id not in group.members:
+            builder.member(group, JOINED, step.after)
         if step.after.metadata != step.before.metadata or request.member_id not in group.members:
             builder.record(step.after.metadata_record(group.group_id))
         epoch = self._epoch(builder, step)

@@ -15,6 +15,7 @@ Exceptions: the sessions, and the times at which initializations began, are soft
 from collections.abc import Callable, Collection, Hashable, Mapping
 from uuid import UUID
 
+from broker.coordination.group.events import EVICTED, LEFT
 from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
 from broker.coordination.group.modern.epochs import LEAVING
 from broker.coordination.group.modern.share.context import ShareContext
@@ -79,7 +80,9 @@ class ShareGroups:
     def _leave(self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, reply_to: Hashable) -> None:
         """Remove a member that leaves. Raises 25 or 69."""
         group = self._context.existing(request.group_id, SHARE_HEARTBEAT.row(" S1"))
-        self._remove(builder, group, group.member(request.member_id))
+        member = group.member(request.member_id)
+        builder.member(group, LEFT, member)
+        self._remove(builder, group, member)
         builder.reply(
             reply_to, ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
         )
@@ -131,7 +134,9 @@ class ShareGroups:
 
     def evict(self, builder: OutcomeBuilder, group: ShareGroup, member_id: str) -> None:
         """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
-        self._remove(builder, group, group.member(member_id))
+        member = group.member(member_id)
+        builder.member(group, EVICTED, member)
+        self._remove(builder, group, member)
 
     # --- the log -----------------------------------------------------------------------------------------------------
 

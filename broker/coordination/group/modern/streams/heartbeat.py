@@ -10,6 +10,7 @@ from functools import partial
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State as ClassicState
+from broker.coordination.group.events import JOINED, REPLACED
 from broker.coordination.group.modern.context import report_transition
 from broker.coordination.group.modern.epochs import JOINING, LEAVING_STATIC, check_member_epoch, target_is_due
 from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, assign_sticky
@@ -81,6 +82,8 @@ class Heartbeats:
             _relabel(group, request)
         before, replaced = member_of(builder, group, request)
         after = updated_member(before, request, beat, newer=newer)
+        if replaced is None and after.member_id not in group.members:
+            builder.member(group, JOINED, after)
         if after.metadata != before.metadata:
             builder.record(after.metadata_record(group.group_id))
         topology = _topology(builder, group, request.topology)
@@ -431,6 +434,7 @@ def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member
             f"Static member {member_id} with instance id {held.instance_id} cannot join the group because the "
             f"instance id is owned by {held.member_id} member.",
         )
+    builder.member(group, REPLACED, held, f"now member {member_id}")
     heir = replace(held, member_id=member_id, epoch=0, previous_epoch=0)
     for record in tombstones(group.group_id, held.member_id):
         builder.record(record)

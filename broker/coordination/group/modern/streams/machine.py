@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.events import AWAY, EVICTED, LEFT
 from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
 from broker.coordination.group.modern.context import report_transition
 from broker.coordination.group.modern.epochs import JOINING, LEAVING_STATIC
@@ -110,8 +111,10 @@ class StreamsGroups:
         else:
             member = group.static_member(request.instance_id, request.member_id, STREAMS_LEAVE)
         if request.instance_id is not None and request.member_epoch == LEAVING_STATIC:
+            builder.member(group, AWAY, member)
             self._put_away(builder, group, member)
         else:
+            builder.member(group, LEFT, member)
             self._remove(builder, group, member)
         response = StreamsGroupHeartbeatResponse(
             acceptable_recovery_lag=no_recovery_lag(known=beat.knows_recovery_lag),
@@ -165,7 +168,9 @@ class StreamsGroups:
 
     def evict(self, builder: OutcomeBuilder, group: StreamsGroup, member_id: str) -> None:
         """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
-        self._remove(builder, group, group.member(member_id))
+        member = group.member(member_id)
+        builder.member(group, EVICTED, member)
+        self._remove(builder, group, member)
 
     # --- the log -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""The table in docs/groups-explained.md: each way in which a consumer gets nothing, its sentence, and its test."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_ROW = re.compile(r"\| (?P<way>[^|]+) \| ``(?P<sentence>.+?)\s?`` \| `(?P<test>\w+)`(?P<why> \(\*why\*\))? \|")
+
+
+class Row(NamedTuple):
+    """What happened, the sentence, also as a pattern, and whether the report has it too."""
+
+    way: str
+    sentence: str
+    pattern: str
+    reported: bool
+
+
+def rows() -> dict[str, Row]:
+    """Name of the function that brings it about -> its row."""
+    found = {}
+    for line in (ROOT / "docs" / "groups-explained.md").read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| what happened"):
+            match = _ROW.fullmatch(line)
+            assert match is not None, line
+            pattern = ".*".join(map(re.escape, match["sentence"].split("...")))
+            assert match["test"] not in found, line
+            found[match["test"]] = Row(match["way"], match["sentence"], pattern, not match["why"])
+    return found
