@@ -18,6 +18,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+if sys.version_info < (3, 11):  # pip 22 and 23 would try all versions of all dependencies before they look at this
+    raise SystemExit(
+        f"Understudy needs Python 3.11 or newer, and this is {sys.version.split()[0]} ({sys.executable}); "
+        "make an environment with a newer one, such as: python3.11 -m venv .venv"
+    )
+
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "UNDERSTUDY_COMPILE"

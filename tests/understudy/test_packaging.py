@@ -137,3 +137,18 @@ def test_the_constraints_are_names_and_versions() -> None:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     wanted = re.findall(r'^    "([A-Za-z0-9-]+)[>=\[]', project, re.MULTILINE)
     assert {name.lower() for name in wanted} - set(names) - {"understudy-kafka"} == set()
+
+
+def test_an_older_python_is_refused_in_one_sentence(wheel: Path) -> None:
+    """Before pip resolves anything: by the build of a checkout or source archive, and by a wheel's first dependency."""
+    code = (
+        "import runpy, sys; sys.version_info = (3, 10, 1); sys.version = '3.10.1 x'; runpy.run_path('hatch_build.py')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Understudy needs Python 3.11 or newer, and this is 3.10.1 ({sys.executable}); ")
+    assert done.stderr.count("\n") == 1
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        required = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.MULTILINE)
+    assert "python==3.11+or.newer; python_version < '3.11'" in required
