@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-if sys.version_info < (3, 11):  # pip 22 and 23 would try all versions of all dependencies before they look at this
+if sys.version_info < (3, 11):  # noqa: UP036 - pip 22 and 23 try all versions of dependencies before they look at this
     raise SystemExit(
         f"Understudy needs Python 3.11 or newer, and this is {sys.version.split()[0]} ({sys.executable}); "
         "make an environment with a newer one, such as: python3.11 -m venv .venv"
