@@ -4,7 +4,7 @@ The verbs of the others act on the cluster under whose control URL they are requ
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from control_api.fields import About
 from control_api.verb import Verb
@@ -29,6 +29,7 @@ class NewCluster(TypedDict, total=False):
     for_tests: Annotated[
         bool, About("use shorter defaults than Kafka's for settings that make clients pause", default=True)
     ]
+    schema_registry: Annotated[bool, About("serve a schema registry beside its brokers, too, on a free port")]
     seed: Annotated[
         int, About("seed of all random choices (ids, leaders, jitter)", least=-(2**63), most=2**64 - 1, such=42)
     ]
@@ -51,6 +52,7 @@ class ClusterMade(TypedDict):
     name: str
     bootstrap_servers: Sequence[str]
     control_url: Annotated[str, About("the whole control plane of this cluster: control_url + /v1/clock, ...")]
+    schema_registry_url: NotRequired[str]
 
 
 class ClusterDeleted(TypedDict):

@@ -42,9 +42,7 @@ def parse(arguments: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options
     url = of_brokers.last(arguments, "schema-registry-url")
     if "schema-registry" not in arguments:
         return options, Options(None, url, files)
-    missing = [name for name in _LIBRARIES if find_spec(name) is None]
-    if missing:
-        raise OptionError(f"{OPTION} needs the extra schema-registry: pip install 'understudy-kafka[schema-registry]'")
+    check_installed()
     text = arguments["schema-registry"][-1]
     host, colon, port = text.rpartition(":")
     try:
@@ -55,6 +53,12 @@ def parse(arguments: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options
         raise OptionError(f"{OPTION} needs [HOST:]PORT, not {text!r}")
     at = At(host.strip("[]") or of_brokers.last(arguments, "host") or "127.0.0.1", number)
     return with_topic(options), Options(at, url, files)
+
+
+def check_installed() -> None:
+    """Raise OptionError unless the libraries of the schema formats are installed."""
+    if any(find_spec(name) is None for name in _LIBRARIES):
+        raise OptionError(f"{OPTION} needs the extra schema-registry: pip install 'understudy-kafka[schema-registry]'")
 
 
 def with_topic(options: ServeOptions) -> ServeOptions:

@@ -12,13 +12,13 @@ from broker.control.server import listen, serve_app, url_of
 from broker.options import ServeOptions
 from broker.settings.endpoints import PortTaken
 from broker.start.runner import CannotStart, run
-from broker.start.server import announcement
+from broker.start.server import announcement, further
 from broker.time.clock import PushedClock
 from pipeline.values.formats import Schema, SchemaError, decoder, read_file
 from pipeline.values.registry import RegistryError as RemoteError
 from registry.decoding import Decoding, LocalSource, RemoteSource, Source
 from registry.faults import Faults
-from registry.options import OPTION, At, Options
+from registry.options import OPTION, At, Options, check_installed, with_topic
 from registry.store import Store
 from registry.verbs import verbs_of
 
@@ -34,7 +34,14 @@ def serve(options: ServeOptions, registry_options: Options) -> int:
     def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
         return ClusterWithSchemas(options, clock, tasks, registry_options)
 
-    return run("serve", options, build, announcement, further=Cluster)
+    return run("serve", options, build, announcement, further=further)
+
+
+def beside(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> Cluster:
+    """Build a cluster with a registry of its own, on a free port. Raises OptionError: a library is not installed."""
+    check_installed()
+    at = At(options.listeners[0][0].host, 0)
+    return ClusterWithSchemas(with_topic(options), clock, tasks, Options(at, None, ()))
 
 
 class ClusterWithSchemas(Cluster):

@@ -90,6 +90,7 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
         cluster.servers[node].connections.close()
         if move:
             cluster.servers[node].close()
+            cluster.recent_ports.add(port for _, port in node.bound.values())
             node.bound.clear()
     if cluster.controller is not None:
         cluster.controller.disconnect(move=move)

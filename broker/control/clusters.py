@@ -29,17 +29,26 @@ async def create(request: ControlRequest, body: NewCluster) -> ClusterMade:
     options = options_of(body, request.cluster.options)
     clusters = _clusters(request)
     try:
-        made = await clusters.create(options, body.get("name"), body.get("lease_seconds"))
+        made = await clusters.create(
+            options,
+            body.get("name"),
+            body.get("lease_seconds"),
+            schema_registry=body.get("schema_registry", False),
+        )
+    except OptionError as error:
+        raise unprocessable(_in_json(error), "schema_registry") from error
     except (PortTaken, TlsError, OSError) as error:
         raise conflict(f"the cluster cannot start: {error}") from error
     if request.given_up is not None and await request.given_up():
         await clusters.end(made, "its client left before the response")
-    return {
+    answer: ClusterMade = {
         "id": made.id,
         "name": made.name,
         "bootstrap_servers": addresses(made.source),
         "control_url": _url(request, made),
     }
+    registry_url = {} if made.source.own is None else made.source.own.beside.addresses
+    return {**answer, **registry_url}  # type: ignore[typeddict-item]  # its key is schema_registry_url
 
 
 @answers("clusters delete")
@@ -74,10 +83,12 @@ def options_of(body: NewCluster, first: ServeOptions) -> ServeOptions:
     try:
         return parse({name: values for name, values in arguments.items() if values})
     except OptionError as error:
-        sentence = re.sub(
-            r"--([a-z-]+)", lambda option: _FIELDS.get(option[1], option[1].replace("-", "_")), str(error)
-        )
-        raise unprocessable(sentence) from error
+        raise unprocessable(_in_json(error)) from error
+
+
+def _in_json(error: OptionError) -> str:
+    """Return the sentence with the fields of the body in place of the options of `serve`."""
+    return re.sub(r"--([a-z-]+)", lambda option: _FIELDS.get(option[1], option[1].replace("-", "_")), str(error))
 
 
 def _clusters(request: ControlRequest) -> Clusters:

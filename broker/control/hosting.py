@@ -7,11 +7,12 @@ the log on stderr (its lines name the cluster), and pure functions' caches.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from typing import Protocol
 
 import structlog
 from anyio import CancelScope, create_task_group
@@ -39,7 +40,15 @@ _LAST_TURNS = 4
 READABLE = frozenset({"report", "journal list", "journal pcap", "faults list", "scenario record", "metrics", "cluster"})
 """What can be read of an ended cluster."""
 
-Build = Callable[[ServeOptions, PushedClock, TaskGroup], Cluster]
+
+class Build(Protocol):
+    """Builds a cluster; ``schema_registry``: with a registry beside its brokers."""
+
+    async def __call__(
+        self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, *, schema_registry: bool
+    ) -> Cluster:
+        """Build it, not started yet. Raises OptionError: this installation has no registry."""
+        ...
 
 
 @dataclass(eq=False, slots=True)
@@ -91,11 +100,11 @@ class Hosted:
         """Wait until it is to end, then close everything."""
         try:
             await self._over.wait()
-            over()
             for scope in self._under_way:
                 scope.cancel()
             await turns(_LAST_TURNS)
         finally:  # also if the process ends, or a task of the cluster fails
+            over()
             cluster.stop()
             self._closed.set()
 
@@ -125,12 +134,14 @@ class Clusters:
             raise not_found(f"there is no cluster {id}; GET /v1/clusters lists those that run")
         return hosted
 
-    async def create(self, options: ServeOptions, name: str | None, lease_seconds: int | None) -> Hosted:
+    async def create(
+        self, options: ServeOptions, name: str | None, lease_seconds: int | None, *, schema_registry: bool = False
+    ) -> Hosted:
         """Make and start a cluster.
 
         Raises:
             Problem: 409, there are too many, or this process is a proxy.
-            PortTaken, OSError, TlsError: it cannot start; nothing is left of it.
+            PortTaken, OSError, TlsError, OptionError: it cannot start; nothing is left of it.
         """
         if self._build is None:
             raise conflict(f"this is {self.first.source.description}, which has no clusters of its own")
@@ -138,17 +149,17 @@ class Clusters:
             raise conflict(f"this process has {_MOST} clusters; delete those that are no longer used")
         id = str(next(self._ids))
         name = f"cluster-{id}" if name is None else name
+        build = partial(self._build, options, schema_registry=schema_registry)
         self._starting += 1
         try:
-            hosted: Hosted = await self._tasks.start(partial(self._run, self._build, options, id, name, lease_seconds))
+            hosted: Hosted = await self._tasks.start(partial(self._run, build, id, name, lease_seconds))
         finally:
             self._starting -= 1
         return hosted
 
     async def _run(
         self,
-        build: Build,
-        options: ServeOptions,
+        build: Callable[[PushedClock, TaskGroup], Awaitable[Cluster]],
         id: str,
         name: str,
         lease_seconds: int | None,
@@ -160,13 +171,15 @@ class Clusters:
         refusal: Exception | None = None
         try:
             async with create_task_group() as tasks:
-                cluster = build(options, PushedClock(asyncio.get_running_loop()), tasks)
-                cluster.recent_ports = self.recent_ports
+                cluster: Cluster | None = None
                 try:
+                    cluster = await build(PushedClock(asyncio.get_running_loop()), tasks)
+                    cluster.recent_ports = self.recent_ports
                     await cluster.start()
                 except Exception as error:  # noqa: BLE001 - it is raised again, outside of the group
-                    cluster.stop()
                     refusal = error
+                    if cluster is not None:
+                        cluster.stop()
                 else:
                     hosted = Hosted(cluster, id, name, lease_seconds)
                     self.running[id] = hosted

@@ -1,18 +1,43 @@
 """Serve a cluster: one process, one event loop."""
 
+from importlib import import_module
+from typing import Any
+
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
 from broker.cluster.cluster import Cluster
 from broker.cluster.heap import keep_freed_memory
-from broker.options import ServeOptions
+from broker.options import OptionError, ServeOptions
 from broker.options.settings import FOR_TESTS
 from broker.settings.tables import BROKER
 from broker.start.runner import Announcement, run
-from broker.time.clock import soon
+from broker.time.clock import PushedClock, soon
 from control_api.spelling import host_and_port
 
 
 def serve(options: ServeOptions) -> int:
     """Run a cluster until a signal stops it, and return the exit code (see :func:`broker.start.runner.run`)."""
-    return run("serve", options, Cluster, announcement, afterwards, further=Cluster)
+    return run("serve", options, Cluster, announcement, afterwards, further)
+
+
+async def further(options: ServeOptions, clock: PushedClock, tasks: TaskGroup, *, schema_registry: bool) -> Cluster:
+    """Build a cluster that a client of the control plane makes.
+
+    The registry's packages are above this one, and most servers need none: they are imported by name, in a thread.
+
+    Raises:
+        OptionError: this installation has no registry.
+    """
+    if not schema_registry:
+        return Cluster(options, clock, tasks)
+    try:
+        await to_thread.run_sync(import_module, "registry.app")
+        registry: Any = await to_thread.run_sync(import_module, "registry.server")
+    except ImportError as error:
+        raise OptionError(f"schema_registry: this installation has no schema registry ({error})") from error
+    cluster: Cluster = registry.beside(options, clock, tasks)
+    return cluster
 
 
 def afterwards() -> None:

@@ -3,7 +3,13 @@
 Each test of isolation makes the same change in the cluster that it looks at, too, and sees the difference there.
 """
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -14,7 +20,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
-from tests.wire import Wire
+from tests.wire import Closed, Wire
 from understudy import Cluster, ControlError
 
 
@@ -23,7 +29,7 @@ def two(plane: ControlPlane) -> Iterator[tuple[Cluster, Cluster]]:
     """Two clusters that were made while the server ran."""
     with (
         plane.kafka.clusters.create(name="one", topics={"t": 1}) as one,
-        plane.kafka.clusters.create(name="two") as two,
+        plane.kafka.clusters.create(name="two", topics={"t": 1}) as two,
     ):
         yield one, two
 
@@ -84,11 +90,131 @@ def test_the_report_of_an_ended_cluster_can_be_read_and_nothing_else(plane: Cont
 
 
 def test_an_advance_of_one_clock_moves_no_other(two: tuple[Cluster, Cluster]) -> None:
-    """Fifteen minutes pass in one cluster alone."""
+    """Fifteen minutes pass in one cluster alone: there a transaction expires, in the other it stays open."""
+    producers = [Producer({"bootstrap.servers": each.bootstrap_servers, "transactional.id": "x"}) for each in two]
+    for producer in producers:
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce("t", b"v")
+        assert producer.flush(20) == 0
     one, other = two
     one.clock.advance(minutes=15)
     assert one.clock.show().ahead_ms == 900_000
+    assert one.transactions["x"].show().state == "CompleteAbort"
     assert other.clock.show().ahead_ms == 0
+    assert other.transactions["x"].show().state == "Ongoing"
+
+
+def test_a_paused_broker_hangs_no_other_cluster(two: tuple[Cluster, Cluster]) -> None:
+    """Requests to one cluster wait, those to the other are answered."""
+    one, other = two
+    with Wire(one.servers[0], patience_s=0.2) as of_one, Wire(other.servers[0]) as of_other:
+        for wire in (of_one, of_other):
+            wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        one.brokers[1].pause()
+        of_other.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        with pytest.raises(TimeoutError):
+            of_one.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+
+
+def test_faults_meet_requests_of_their_own_cluster(two: tuple[Cluster, Cluster]) -> None:
+    """The connection is closed in one cluster, and served in the other."""
+    one, other = two
+    with one.faults.add(api="ApiVersions", disconnect="close"):
+        with Wire(other.servers[0]) as wire:
+            wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        with Wire(one.servers[0]) as wire, pytest.raises(Closed):
+            wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+
+
+def test_a_full_journal_drops_requests_of_its_own_cluster(plane: ControlPlane) -> None:
+    """Of a hundred requests one cluster keeps some, and the other keeps its only one."""
+    small = {"understudy.journal.max.entries": 20}
+    with plane.kafka.clusters.create(settings=small) as one, plane.kafka.clusters.create() as other:
+        for cluster, count in ((other, 1), (one, 100)):
+            with Wire(cluster.servers[0]) as wire:
+                for _ in range(count):
+                    wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        assert 0 < len(one.journal.find()) < 100
+        assert len(other.journal.find()) == 1
+
+
+def test_a_client_that_reads_nothing_stops_no_other_cluster(two: tuple[Cluster, Cluster]) -> None:
+    """Its own connection is read no further, since its responses wait; a client of the other cluster is served."""
+    one, other = two
+    with Wire(one.servers[0], patience_s=0.3) as deaf, Wire(other.servers[0]) as wire:
+        request = deaf.requests.encode(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
+        with pytest.raises(TimeoutError):
+            deaf.send_bytes(request * 1_000_000)
+        assert wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).error_code == 0
+
+
+def test_reset_and_snapshots_are_of_one_cluster(two: tuple[Cluster, Cluster]) -> None:
+    """What a reset or a restore removes in one cluster stays in the other."""
+    one, other = two
+    empty = one.snapshots.take()
+    assert other.snapshots.list() == []
+    for bring_back in (one.reset, empty.restore):
+        for cluster in two:
+            produce(cluster, b"v")
+        bring_back()
+        assert one.topics["t"].partitions[0].show().log_end_offset == 0
+    assert other.topics["t"].partitions[0].show().log_end_offset == 2
+
+
+def test_a_seed_yields_the_same_ids_beside_other_clusters(plane: ControlPlane) -> None:
+    """Two clusters with one seed have equal ids, a third with another seed has others."""
+    create = plane.kafka.clusters.create
+    with create(seed=7) as one, create(seed=8) as noise, create(seed=7) as other:
+        assert one.info().cluster_id == other.info().cluster_id != noise.info().cluster_id
+        for cluster in (one, noise, other):
+            cluster.topics.create("t")
+        assert one.topics["t"].show().id == other.topics["t"].show().id != noise.topics["t"].show().id
+
+
+def test_a_limit_of_connections_is_of_one_cluster(plane: ControlPlane) -> None:
+    """The second connection waits in the cluster with a limit of one, and is served in the other."""
+    with plane.kafka.clusters.create(settings={"max.connections": 1}) as one, plane.kafka.clusters.create() as other:
+        with Wire(other.servers[0]) as first, Wire(other.servers[0]) as second:
+            for wire in (first, second):
+                wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        with Wire(one.servers[0]) as first, Wire(one.servers[0], patience_s=0.2) as second:
+            first.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+            with pytest.raises(TimeoutError):
+                second.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+
+
+def test_each_schema_registry_has_subjects_of_its_own(plane: ControlPlane) -> None:
+    """A schema that one registry has is unknown to the other; a registry ends with its cluster."""
+    create = plane.kafka.clusters.create
+    with create(schema_registry=True) as one, create(schema_registry=True) as other:
+        body = json.dumps({"schema": '"string"'}).encode()
+        headers = {"Content-Type": "application/json"}
+        with urlopen(Request(f"{one.schema_registry_url}/subjects/s/versions", body, headers)) as response:  # noqa: S310
+            assert json.load(response) == {"id": 1}
+        assert (one.registry.show().subjects, other.registry.show().subjects) == (1, 0)
+    with pytest.raises(URLError, match="refused"):
+        urlopen(f"{one.schema_registry_url}/subjects")  # noqa: S310
+
+
+def test_metrics_are_of_the_cluster_in_the_url(two: tuple[Cluster, Cluster]) -> None:
+    """One topic in one cluster, two in the other."""
+    one, other = two
+    other.topics.create("more")
+    assert "understudy_topics 1.0" in one.metrics()
+    assert "understudy_topics 2.0" in other.metrics()
+
+
+def test_commands_that_wait_end_with_their_cluster(plane: ControlPlane) -> None:
+    """A wait for a fault is refused with the reason of the end, and not left without a response."""
+    waits = plane.kafka.clusters.create()
+    fault = waits.faults.add(api="Produce", drop=True, optional=True).id
+    url = urlsplit(waits.control_url)
+    with closing(HTTPConnection(str(url.hostname), url.port, timeout=20)) as connection:
+        connection.request("GET", f"{url.path}/v1/faults/{fault}?wait_hits=1&timeout_ms=60000")
+        waits.stop()
+        response = connection.getresponse()
+        assert (response.status, b"it was deleted" in response.read()) == (410, True)
 
 
 def test_bad_input_makes_nothing(plane_of: ControlPlaneOf) -> None:

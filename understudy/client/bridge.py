@@ -18,6 +18,7 @@ class Bridge(ClusterVerbs):
     address: Address
     process: ServerProcess | None
     owned: bool
+    schema_registry_url: str
     servers: list[str]
     faults: Faults
 
@@ -27,6 +28,6 @@ class Bridge(ClusterVerbs):
         from understudy.aio import AsyncCluster
 
         twin = AsyncCluster(self.address, (), self.process, owned=self.owned)
-        twin.servers = self.servers
+        twin.servers, twin.schema_registry_url = self.servers, self.schema_registry_url
         twin.faults.optional, twin.faults.missed = self.faults.optional, self.faults.missed
         return twin

@@ -48,12 +48,15 @@ class Cluster(Bridge):
         process: ServerProcess | None = None,
         *,
         owned: bool = False,
+        schema_registry_url: str = "",
     ) -> None:
         super().__init__(Transport(address).ask)
         self.address = address
         self.process = process
         self.owned = owned
         """Whether it ends when it is stopped, because this client made it in a server that runs anyway."""
+        self.schema_registry_url = schema_registry_url
+        """schema.registry.url for clients; empty unless this client started a server or cluster with a registry."""
         self.servers = list(bootstrap_servers)
         self.clock = Clock(self._send)
         self.topics = Topics(self._send)
@@ -94,14 +97,6 @@ class Cluster(Bridge):
     def control_url(self) -> str:
         """Return the URL of the control plane; empty if there is none, in which case every verb raises Unreachable."""
         return self.address.url
-
-    @property
-    def schema_registry_url(self) -> str:
-        """Return schema.registry.url for clients.
-
-        Empty unless this client started the server with `schema_registry=0`.
-        """
-        return "" if self.process is None else self.process.ready.schema_registry_url or ""
 
     def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
         """Reset the cluster to its state after the start.
@@ -170,7 +165,12 @@ class Clusters(ClustersVerbs):
         check(options, NewCluster, "clusters.create")
         settings = {name: setting_text(value) for name, value in options.get("settings", {}).items()}
         made = self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
-        return Cluster(self.beside.address.of_cluster(made["id"]), made["bootstrap_servers"], owned=True)
+        return Cluster(
+            self.beside.address.of_cluster(made["id"]),
+            made["bootstrap_servers"],
+            owned=True,
+            schema_registry_url=made.get("schema_registry_url", ""),
+        )
 
     def create(self, **options: Unpack[NewCluster]) -> Pending[Cluster]:
         """Make a cluster in the same process, with brokers, clock, faults and data of its own.
@@ -186,7 +186,8 @@ def _start(options: dict[str, Any]) -> Cluster:
     arguments = command_line(**{"port": 0, "control_port": 0, "for_tests": True, **options})
     process = in_thread(ServerProcess, arguments, undo=ServerProcess.stop)
     address = Address(process.ready.control_url or "", options.get("control_token"))
-    return Cluster(address, process.ready.bootstrap_servers, process)
+    registry_url = process.ready.schema_registry_url or ""
+    return Cluster(address, process.ready.bootstrap_servers, process, schema_registry_url=registry_url)
 
 
 def _connect(address: Address) -> Cluster:

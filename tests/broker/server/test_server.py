@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from collections.abc import Container
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 from broker.request.answers import Disconnect
 from broker.request.connection import Connection
 from broker.settings.endpoints import PortTaken
+from broker.time.clock import turns
 from tests.broker.server.server_harness import HERE, echo, on_each_loop, seen, serving
 
 # --- order -----------------------------------------------------------------------------------------------------------
@@ -336,3 +338,30 @@ async def test_a_text_that_no_host_has_as_its_name_is_not_bound() -> None:
         for host in ("a..b", "x" * 64, "a\0b"):
             with pytest.raises(PortTaken, match="cannot be bound"):
                 await bench.server.listen(replace(HERE, host=host), 0)
+
+
+class FirstTwo(Container[int]):
+    """The first two ports that it is asked about."""
+
+    def __init__(self) -> None:
+        self.ports: list[object] = []
+
+    def __contains__(self, port: object) -> bool:
+        """Whether it is one of them."""
+        if len(self.ports) < 2:
+            self.ports.append(port)
+        return port in self.ports
+
+
+@on_each_loop
+async def test_a_free_port_is_none_of_those_to_avoid() -> None:
+    """The system's first choices are passed over, and are free again afterwards."""
+    async with serving(echo) as bench:
+        avoided = FirstTwo()
+        port = await bench.server.listen(HERE, 0, avoided)
+        assert len({*avoided.ports, port}) == 3
+        await turns(2)  # uvloop closes sockets in the next turn
+        for free in avoided.ports:
+            assert (
+                await bench.server.listen(HERE, int(str(free)), avoided) == free
+            )  # one that was chosen is not passed over
