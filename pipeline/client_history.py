@@ -26,6 +26,9 @@ EVENTS: Final = pa.schema(
         pa.field("group_id", pa.string()),
         pa.field("isolation", pa.string()),
         pa.field("idempotent", pa.bool_()),
+        pa.field("source_topic", pa.string()),  # of `sent`, for a copy: topic and id of the record that was copied
+        pa.field("source_id", pa.string()),
+        pa.field("call", pa.string()),  # of `hung`
         pa.field(
             "run", pa.int32()
         ),  # of `polled`, `committed` and `assigned`: how often the partition was assigned before
@@ -69,15 +72,21 @@ _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "group": _text,
     "isolation": lambda value: value in _ISOLATIONS,
     "idempotent": lambda value: isinstance(value, bool),
+    "source_topic": _text,
+    "source_id": _text,
+    "call": _text,
 }
 _EVENTS: Final = {
-    "sent": (("id", "topic"), ("transaction", "idempotent")),
+    "sent": (("id", "topic"), ("transaction", "idempotent", "source_topic", "source_id", "group")),
     "acknowledged": (("id", "topic", "partition", "offset"), ()),
     "failed": (("id", "topic"), ()),
     "ended": (("transaction", "outcome"), ()),
-    "assigned": (("topic", "partition"), ("offset",)),
+    "assigned": (("topic", "partition"), ("offset", "group")),
     "polled": (("id", "topic", "partition", "offset"), ("isolation",)),
     "committed": (("group", "topic", "partition", "offset"), ()),
+    "stored": (("group", "topic", "partition", "offset"), ()),
+    "drained": (("topic",), ("group",)),
+    "hung": (("call",), ()),
 }
 """Event -> its required fields, besides `event` and `client`, and its optional fields."""
 

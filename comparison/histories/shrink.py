@@ -1,8 +1,9 @@
 """Shrinking a history that shows a difference (delta debugging: Zeller and Hildebrandt's ddmin)."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from comparison.histories.step_request import Step
+Step = TypeVar("Step")
 
 
 def shrunk(steps: Sequence[Step], shows: Callable[[Sequence[Step]], bool]) -> list[Step]:

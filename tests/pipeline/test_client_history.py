@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "docs" / "client-history.schema.json"
+ENDS = {"history-hang", "history-commit-lost", "history-undelivered", "history-copied-twice", "history-copy-lost"}
+"""Checks of how a program ended, and of copies."""
 CHECKS = [check for check in chosen(has=["history"]) if "history" in check.needs]
 NAMES = {check.name for check in CHECKS}
 Line = dict[str, Any]
@@ -71,7 +73,14 @@ def found(folder: Path, histories: Sequence[Sequence[Line]], tables: "NoLogs | T
     """The checks that each history breaks; all are asked at once, each with topics and clients of its own."""
     for number, lines in enumerate(histories):
         own = [
-            {**each, **{name: f"{number}/{each[name]}" for name in ("topic", "client") if each.get(name) is not None}}
+            {
+                **each,
+                **{
+                    name: f"{number}/{each[name]}"
+                    for name in ("topic", "source_topic", "client")
+                    if each.get(name) is not None
+                },
+            }
             for each in lines
         ]
         (folder / f"{number}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in own))
@@ -94,6 +103,7 @@ def changes(line: Line) -> Iterator[tuple[str, Line]]:
         "offset": line.get("offset", 0) + 20, "transaction": "another", "group": "another",
         "outcome": "aborted" if line.get("outcome") == "committed" else "committed",
         "isolation": "read_committed" if line.get("isolation") == "read_uncommitted" else "read_uncommitted",
+        "source_topic": "another", "source_id": "another", "call": "another",
     }  # fmt: skip
     for name in line.keys() - {"event"}:
         yield f"{name} changed", {**line, name: others[name]}
@@ -173,10 +183,66 @@ def test_faults_made_from_the_format_are_found(tmp_path: Path) -> None:
     last_polls = [line for what, line in unfound if line["event"] == "polled" and what == "gone"]
     assert [(line["client"], line["id"]) for line in last_polls] == [("d", "z")]
     assert (len(walked), len(unfound)) == (FAULTS, UNFOUND)
-    assert {name for names in broken for name in names} == NAMES - {"history-lost"}
+    assert {name for names in broken for name in names} == NAMES - {"history-lost"} - ENDS
     lost = [each for each in lines if (each["event"], each.get("id")) != ("polled", "b")]
     (tmp_path / "lost").mkdir()
     assert "history-lost" in found(tmp_path / "lost", [lost])[0]
+
+
+def copied() -> list[Line]:
+    """A producer, a program that copies its records to another topic, and what was the case at the end."""
+
+    def copy(at: int) -> list[Line]:
+        made = {"client": "x", "id": f"copy of {at}", "topic": "u"}
+        source = {"source_topic": "t", "source_id": f"r{at}", "group": "g"}
+        placed = {**place(at), "topic": "u"}
+        return [
+            {"event": "sent", "transaction": str(at), **source, **made},
+            {"event": "acknowledged", **made, **placed},
+            {"event": "ended", "client": "x", "transaction": str(at), "outcome": "committed"},
+            {"event": "polled", **made, **placed, "client": "log", "isolation": "read_committed"},
+        ]
+
+    read = [{"event": "polled", "client": "c", "id": f"r{at}", **place(at)} for at in range(3)]
+    return [
+        *({"event": "sent", "client": "p", "id": f"r{at}", "topic": "t"} for at in range(3)),
+        *({"event": "acknowledged", "client": "p", "id": f"r{at}", **place(at)} for at in range(3)),
+        {"event": "assigned", "client": "c", "group": "g", **place(0)}, *read,
+        {"event": "assigned", "client": "d", **place(0)}, *({**each, "client": "d"} for each in read),
+        {"event": "committed", "client": "c", "group": "g", **place(3)},
+        *copy(0), *copy(1), *copy(2),
+        {"event": "drained", "client": "c", "group": "g", "topic": "t"},
+        {"event": "drained", "client": "d", "topic": "t"},
+        {"event": "stored", "client": "log", "group": "g", **place(3)},
+    ]  # fmt: skip
+
+
+def ends() -> Iterator[tuple[str, list[Line]]]:
+    """What each check of `ENDS` finds."""
+    lines = copied()
+
+    def without(**fields: Any) -> list[Line]:
+        left = [each for each in lines if not fields.items() <= each.items()]
+        assert len(left) < len(lines)
+        return left
+
+    yield "history-hang", [*lines, {"event": "hung", "client": "c", "call": "close"}]
+    yield "history-commit-lost", [each | ({"offset": 2} if each["event"] == "stored" else {}) for each in lines]
+    yield "history-undelivered", without(event="polled", client="d", id="r2")
+    yield "history-undelivered", without(event="polled", client="c", id="r2")
+    yield "history-copy-lost", without(event="polled", client="log", id="copy of 1")
+    yield "history-copied-twice", [each | ({"source_id": "r0"} if "source_id" in each else {}) for each in lines]
+
+
+def test_how_a_program_ended_is_checked(tmp_path: Path) -> None:
+    """A call that did not return, a commit that is gone, records that never came, and copies: too few or too many."""
+    cases = list(ends())
+    sound_one, *broken = found(tmp_path, [copied(), *(lines for _, lines in cases)])
+    assert sound_one == set()
+    for (name, _), names in zip(cases, broken, strict=True):
+        assert name in names
+        assert names - ENDS <= {"history-lost", "history-commit-ahead"}, name
+    assert {name for name, _ in cases} == ENDS
 
 
 def test_the_schema_and_the_reader_agree() -> None:
@@ -184,8 +250,9 @@ def test_the_schema_and_the_reader_agree() -> None:
     text = json.loads(SCHEMA.read_text(encoding="utf-8"))
     schema = Draft202012Validator(text)
     judged = {True: 0, False: 0}
-    lines = [changed for line in sound() for _, changed in changes(line)]
-    shorter = [{name: line[name] for name in line if name != left} for line in sound() for left in line]
+    written = [*sound(), *copied(), {"event": "hung", "client": "c", "call": "close"}]
+    lines = [changed for line in written for _, changed in changes(line)]
+    shorter = [{name: line[name] for name in line if name != left} for line in written for left in line]
     odd = [{**sound()[1], "offset": offset} for offset in (-1, -2, 1.5, True, 2**63, "1")]
     for line in [*lines, *shorter, *odd]:
         is_right = schema.is_valid(line)

@@ -17,6 +17,8 @@ from understudy.errors import UnderstudyError
 from understudy.exam import driver_api, report
 from understudy.exam.driver import Driver, DriverProblem
 from understudy.exam.level import Level
+from understudy.exam.random import command as random
+from understudy.exam.random.schedule import ScheduleError
 from understudy.exam.runner import JOBS, PLAYS, Runner, shard
 from understudy.exam.scenario import SCENARIOS, Scenario
 from understudy.exam.self_test import self_test
@@ -50,8 +52,7 @@ def parser() -> Parser:
         "--plays",
         metavar="N",
         type=int,
-        default=PLAYS,
-        help=f"how often a scenario that fails is played in total (default {PLAYS})",
+        help=f"how often a scenario that fails is played in total (default {PLAYS}; 5 of random schedules)",
     )
     made.add_argument(
         "--jobs", metavar="N", type=int,
@@ -64,6 +65,7 @@ def parser() -> Parser:
     )
     made.add_argument("--format", choices=report.FORMATS, default="table", help="output format (default table)")
     made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    random.add_options(made)
     made.add_argument("--against", metavar="FILE", help="JSON of an earlier run: list the verdicts that changed")
     return made
 
@@ -81,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if not arguments.driver:
         refuse(PROGRAM, "needs the driver's command after --, such as: understudy exam -- ./driver")
-    if arguments.plays < 1:
+    if arguments.plays is not None and arguments.plays < 1:
         refuse(PROGRAM, "--plays needs at least 1")
     if arguments.jobs is not None and arguments.jobs < 1:
         refuse(PROGRAM, "--jobs needs at least 1")
@@ -90,16 +92,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_upstream(arguments)
     earlier = read_earlier(arguments.against)
     try:
+        is_random = random.is_wanted(arguments)
         if arguments.out is not None:
             output_files.check(arguments.out, "--out")
-        return examine(arguments, chosen, earlier)
-    except (output_files.OutputFileError, DriverProblem, UnderstudyError, TypeError) as error:
+        return examine(arguments, None if is_random else chosen, earlier)
+    except (
+        output_files.OutputFileError, DriverProblem, UnderstudyError, TypeError, random.BadOptions, ScheduleError,
+    ) as error:  # fmt: skip
         refuse(PROGRAM, str(error))
 
 
-def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, Any] | None) -> int:
-    """Play the scenarios and write the report. Raises DriverProblem, OutputFileError, UnderstudyError."""
-    runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays, **options_of(arguments))
+def examine(arguments: Any, chosen: Sequence[Scenario] | None, earlier: Mapping[str, Any] | None) -> int:
+    """Play the scenarios, None: random schedules, and write the report.
+
+    Raises:
+        BadOptions, DriverProblem, OutputFileError, ScheduleError, UnderstudyError: it cannot be played or written.
+    """
+    save = None
+    if chosen is None:
+        runner, chosen, save = random.prepared(arguments, options_of(arguments))
+    else:
+        runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays or PLAYS, **options_of(arguments))
     if arguments.self_test:
         problems = self_test(runner)
         print(*map(report.encodable, problems or ["The driver keeps the contract."]), sep="\n")
@@ -113,6 +126,8 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
     jobs = JOBS if arguments.jobs is None else arguments.jobs
     result = runner.run(chosen, progress, jobs=1 if arguments.upstream else min(jobs, len(chosen)))
     deliver(arguments.out, report.rendered(result, arguments.format), report.heading(result))
+    if save is not None:
+        save()
     if earlier is not None:
         print(*(changes(earlier, result.results) or ["No verdict has changed."]), sep="\n", file=sys.stderr)
     return 1 if result.failed else 0

@@ -95,8 +95,9 @@ class AnyDriver(Protocol):
 class Driver:
     """A running driver. Leaving it as a context manager ends the process and its children."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self.command = list(command)
+    def __init__(self, command: Sequence[str], patience: float = 1.0) -> None:
+        """Start it. `patience`: how long to wait for answers, in multiples of the usual time."""
+        self.command, self.patience = list(command), patience
         self.log: list[str] = []
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._number = 0
@@ -144,8 +145,9 @@ class Driver:
         """
         self._number += 1
         line = json.dumps({"id": self._number, "command": command, **fields}, ensure_ascii=False)
-        self._send(command, line, patience_s(fields))
-        answer = self._answer(command, patience_s(fields))
+        limit_s = patience_s(fields, self.patience)
+        self._send(command, line, limit_s)
+        answer = self._answer(command, limit_s)
         if "unsupported" in answer:
             raise NotSupported(str(answer["unsupported"]))
         if "error" in answer:
@@ -235,9 +237,11 @@ class Driver:
                 stream.close()
 
 
-def patience_s(fields: Mapping[str, Any]) -> float:
-    """Return how long to wait for the answer to a command with these fields."""
-    return UNTIMED_S if "timeout_ms" not in fields else fields["timeout_ms"] / 1000 + PATIENCE_S
+def patience_s(fields: Mapping[str, Any], patience: float = 1.0) -> float:
+    """Return how long to wait for the answer to a command with these fields; `patience`: in multiples of the usual."""
+    if "timeout_ms" not in fields:
+        return UNTIMED_S * patience
+    return float(fields["timeout_ms"] / 1000 + PATIENCE_S * patience)
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:

@@ -318,7 +318,11 @@ class ReferenceConsumer:
         members = sorted(each.member_id for each in joined.members)
         shares: dict[str, dict[str, list[int]]] = {member: {} for member in members}
         for topic in topics:
-            answer = self.network.ask_any(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)]), deadline)
+            request = MetadataRequest([MetadataRequestTopic(topic)])
+            answer = self.network.ask_any(ApiKey.METADATA, 12, request, deadline)
+            while answer.topics[0].error_code in RETRIABLE:
+                self.network.pause(deadline)
+                answer = self.network.ask_any(ApiKey.METADATA, 12, request, deadline)
             for index, each in enumerate(sorted(p.partition_index for p in answer.topics[0].partitions)):
                 for number, member in enumerate(members):
                     if index % len(members) == number or "everybody-gets-everything" in self.mutations:
@@ -351,6 +355,8 @@ class ReferenceConsumer:
 
     def commit(self) -> None:
         """Commit the positions. Raises Refused."""
+        if self.joining.is_alive():
+            raise Refused("retriable", ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
         topics = [
             OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(p, offset)])
             for (topic, p), offset in self.positions.items()
@@ -373,6 +379,8 @@ class ReferenceConsumer:
 
     def close(self) -> None:
         """Leave the group."""
+        if self.joining.is_alive():
+            self.joining.join(DEADLINE_S)
         if self.member_id and "closes-without-leaving" not in self.mutations:
             self._ask(
                 ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest(self.options["group"], "", [MemberIdentity(self.member_id)])

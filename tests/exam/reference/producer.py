@@ -42,6 +42,7 @@ class ReferenceProducer:
         self.producer_id, self.epoch = -1, -1
         self.sequences: dict[tuple[str, int], int] = {}
         self.queue: deque[Batch] = deque()
+        self.outcomes: list[dict[str, Any]] = []
         self.failed: Refused | None = None
         self.fatal: Refused | None = None
         self.used = False
@@ -62,8 +63,13 @@ class ReferenceProducer:
             last.records = [*last.records, record]
 
     def flush(self) -> list[dict[str, Any]]:
-        """Deliver what is queued; an outcome for each record."""
-        outcomes: list[dict[str, Any]] = []
+        """Deliver what is queued; the outcomes of all records since the last flush."""
+        self._deliver_all()
+        outcomes, self.outcomes = self.outcomes, []
+        return outcomes
+
+    def _deliver_all(self) -> None:
+        outcomes = self.outcomes
         while self.queue:
             batch = self.queue.popleft()
             try:
@@ -78,7 +84,6 @@ class ReferenceProducer:
             else:
                 for index, record in enumerate(batch.records):
                     outcomes.append({"id": record["id"], "offset": base + index if base >= 0 else -1})
-        return outcomes
 
     def _deliver(self, batch: Batch) -> int:
         """The base offset; -1 if it is written and the offset is not known. Raises Refused."""
@@ -223,7 +228,13 @@ class ReferenceProducer:
         self.failed, self.used = None, False
 
     def end(self, *, committed: bool, deadline: float) -> None:
-        """End the transaction. Raises Refused."""
+        """End the transaction, with the records that are still queued. Raises Refused."""
+        if committed:
+            self._deliver_all()
+        else:
+            dropped = {"class": "abortable", "code": None, "message": "the transaction was aborted"}
+            self.outcomes += [{"id": record["id"], "error": dropped} for each in self.queue for record in each.records]
+            self.queue.clear()
         if self.fatal is not None and "commit-is-always-success" not in self.mutations:
             raise self.fatal
         if committed and self.failed is not None and "commits-despite-failure" not in self.mutations:

@@ -1,0 +1,247 @@
+"""Random schedules: the honest reference client passes, planted faults are found, shrunk, saved and played again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.exam.reference.driver import InProcess, ReferenceDriver
+from understudy.client import Cluster
+from understudy.exam.command import main
+from understudy.exam.random import files, oracle, shrink
+from understudy.exam.random.draw import CASTS, NEEDS, drawn
+from understudy.exam.random.faults import FAULTS
+from understudy.exam.random.history import History
+from understudy.exam.random.runner import RandomRunner
+from understudy.exam.random.schedule import FAULT, ROLES, Schedule, ScheduleError, Step, parse, read
+from understudy.exam.random.steps import KILL, STEPS
+from understudy.exam.verdicts import Result, Verdict
+
+CAPABILITIES = frozenset(ReferenceDriver.capabilities)
+HONEST_SEED = 20
+"""It takes a second, and has transactions, an idempotent producer, and a member of a group."""
+SENT: dict[str, object] = {"topic": "t", "idempotent": True}
+
+
+@pytest.fixture(scope="module")
+def random_cluster() -> Iterator[Cluster]:
+    """A cluster with the settings of random schedules, which each play resets."""
+    with RandomRunner(InProcess).opened() as cluster:
+        yield cluster
+
+
+def judged(cluster: Cluster, schedule: Schedule, *mutations: str, plays: int = 2) -> tuple[Result, RandomRunner]:
+    """The result of a schedule with the reference client, or with a mutation of it."""
+    runner = RandomRunner(lambda: InProcess(*mutations), plays=plays)
+    return runner.judge(cluster, runner.scenario(schedule, f"random/{schedule.seed}"), CAPABILITIES), runner
+
+
+def of_seed(seed: int) -> Schedule:
+    """A seed's schedule for the reference client."""
+    schedule = drawn(seed, CAPABILITIES)
+    assert schedule is not None
+    return schedule
+
+
+def copying() -> Schedule:
+    """Records are written and copied, without a fault."""
+    clients = {
+        "idempotent-1": {"role": "idempotent", "topic": "t"},
+        "copier-1": {
+            "role": "copier", "topic": "t", "output": "u", "transactional_id": "copier-1", "group": "copiers",
+            "protocol": "classic", "isolation": "read_committed",
+        },
+    }  # fmt: skip
+    steps = [
+        Step(0, "send", {"client": "idempotent-1", "partitions": [0, 0]}),
+        Step(1, "flush", {"client": "idempotent-1"}),
+        Step(2, "copy", {"client": "copier-1"}),
+    ]
+    return Schedule(0, clients, steps)
+
+
+# --- plays -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_honest_client_passes(random_cluster: Cluster) -> None:
+    """The positive control: what a correct client does is no finding."""
+    result, runner = judged(random_cluster, of_seed(HONEST_SEED))
+    assert (result.verdict, result.problem, runner.findings) == (Verdict.PASS, "", {})
+
+
+def test_a_planted_fault_is_found_saved_and_played_again(random_cluster: Cluster, tmp_path: Path) -> None:
+    """Commits that are never sent: in each play; the file has what `scenario run` and the exam play."""
+    result, runner = judged(random_cluster, copying(), "commit-is-not-sent")
+    assert result.verdict is Verdict.FAIL
+    assert result.problem.startswith("in 2 of 2 plays: history-")
+    assert "copier-1 copy" in result.evidence
+    (path,) = files.save(str(tmp_path), "a library", runner.findings)
+    assert Path(path).name == "a-library-0.json"
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    assert any("EndTxn" in line or "Produce" in line for line in document["diagram"])
+    assert read(path) == copying()
+    assert judged(random_cluster, read(path))[0].verdict is Verdict.PASS
+
+
+def test_the_faults_of_a_file_are_steps_of_a_scenario(random_cluster: Cluster) -> None:
+    """Each kind that needs no member and no transaction; brokers that are killed start again."""
+    seen = set()
+    for seed in range(40):
+        steps = files.steps_of(of_seed(seed))
+        random_cluster.reset()
+        assert random_cluster.scenario.run(steps) == len(steps)
+        seen |= {step.get("about") for step in steps}
+    assert len(seen) > len(FAULTS) * 0.7
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_is_a_schedule() -> None:
+    """Always the same, and of all that the tables have; a library gets only what it supports."""
+    schedules = [of_seed(seed) for seed in range(400)]
+    assert schedules[:20] == [of_seed(seed) for seed in range(20)]
+    kinds = {step.kind for each in schedules for step in each.steps}
+    assert kinds == {FAULT, KILL, *(line.name for line in STEPS)}
+    named = {step.fields["name"] for each in schedules for step in each.steps if step.kind == FAULT}
+    assert named == {line.name for line in FAULTS}
+    assert {about["role"] for each in schedules for about in each.clients.values()} == ROLES.keys()
+    assert {role for cast in CASTS for role in cast} == NEEDS.keys()
+    few = [drawn(seed, {"producer", "consumer"}) for seed in range(50)]
+    assert {about["role"] for each in few if each for about in each.clients.values()} == {"plain", "reader"}
+    assert drawn(1, {"admin"}) is None
+
+
+def test_a_schedule_is_read_back() -> None:
+    """With lines for people: one for each client and step."""
+    for seed in range(30):
+        schedule = of_seed(seed)
+        document = json.loads(json.dumps({"exam": schedule.as_json()}))
+        again = parse(document, "it")
+        assert (again.steps, again.clients) == (schedule.steps, schedule.used())
+        assert len(schedule.lines()) == len(schedule.used()) + len(schedule.steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "has no schedule"),
+        ('{"exam": {"seed": 1, "clients": {}, "play": [{}]}}', "is no schedule"),
+        ('{"exam": {"seed": 1, "clients": {"a": {"role": "x"}}, "play": []}}', "is no schedule"),
+        ('{"exam": {"seed": 1, "clients": {}, "play": [{"step": "send", "client": "a"}]}}', "is no schedule"),
+    ],
+)
+def test_what_is_no_schedule_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """In one sentence that names the file."""
+    file = tmp_path / "file.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ScheduleError, match=message):
+        read(str(file))
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (("--seeds", "1-2"), "--seeds needs --random or --schedule"),
+        (("--shrink",), "--shrink needs --random or --schedule"),
+        (("--random", "--seeds", "2-1"), "--seeds needs A-B"),
+        (("--random", "--only", "produce/*"), "--only is an option for scenarios"),
+        (("--random", "--schedule", "x"), "use one of them"),
+        (("--schedule", "/does/not/exist"), "cannot be read"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(capsys: pytest.CaptureFixture[str], argv: Sequence[str], sentence: str) -> None:
+    """Before anything is played."""
+    with pytest.raises(SystemExit) as ended:
+        main([*argv, "--", "x"])
+    assert (ended.value.code, sentence in capsys.readouterr().err) == (2, True)
+
+
+# --- shrinking -------------------------------------------------------------------------------------------------------
+
+
+def shrink_to(needed: set[int], every: int, rate: float, limit_s: float = 1e9) -> tuple[set[int], int]:
+    """Shrink a schedule in which some steps lead to a finding in every n-th play; the steps, and the plays."""
+    clients = {"p": {"role": "plain", "topic": "t"}}
+    schedule = Schedule(1, clients, [Step(at, "flush", {"client": "p"}) for at in range(20)])
+    plays = 0
+
+    def finds(part: Schedule) -> bool:
+        nonlocal plays
+        plays += 1
+        return needed <= {each.number for each in part.steps} and plays % every == 0
+
+    left = shrink.shrunk(schedule, rate, finds, clock_s=lambda: float(plays), limit_s=limit_s)
+    return {each.number for each in left.steps}, plays
+
+
+def test_a_stable_finding_is_shrunk_to_its_steps() -> None:
+    """One play decides, if each play of the whole schedule led to the finding."""
+    assert shrink_to({3, 11, 17}, every=1, rate=1.0)[0] == {3, 11, 17}
+
+
+def test_a_finding_that_occurs_sometimes_is_shrunk_by_its_rate() -> None:
+    """A part is played until the finding would have occurred: with one play it would seem to need all steps."""
+    assert [shrink.plays_of(rate) for rate in (1.0, 0.8, 0.6, 0.4, 0.2)] == [1, 2, 3, 5, 8]
+    assert shrink_to({3, 11}, every=3, rate=0.4)[0] == {3, 11}
+    assert len(shrink_to({3, 11}, every=3, rate=1.0)[0]) > 2
+
+
+def test_shrinking_ends_in_time() -> None:
+    """With the steps that are left by then."""
+    left, plays = shrink_to({3, 11}, every=1, rate=1.0, limit_s=5)
+    assert {3, 11} < left
+    assert plays <= 7
+
+
+# --- the oracle ------------------------------------------------------------------------------------------------------
+
+
+def found_in(history: History, *values: str) -> set[str]:
+    """The checks that fail, if the log has these records."""
+    log = {("t", 0): list(enumerate(values))}
+    return {each.check for each in oracle.findings(oracle.completed(history, log))}
+
+
+def sent(*outcomes: int | None, transaction: str | None = None) -> History:
+    """A history: records r0, r1, ... with their offsets; -1: acknowledged without one, None: no outcome."""
+    history = History()
+    for at, offset in enumerate(outcomes):
+        history.write("sent", "p", id=f"r{at}", transaction=transaction, **SENT)
+        if offset is not None:
+            history.write("acknowledged", "p", id=f"r{at}", topic="t", partition=0, offset=offset)
+    return history
+
+
+def test_the_log_shows_what_was_lost_doubled_or_reordered() -> None:
+    """Also at its end, and if the library reports no offsets."""
+    assert found_in(sent(0, 1, None), "r0", "r1") == set()
+    assert found_in(sent(0, 1, None), "r0", "r1", "r2") == set()
+    assert found_in(sent(0, 1), "r0") == {"history-lost"}
+    assert found_in(sent(-1, -1), "r0") == {"history-lost"}
+    assert found_in(sent(0, 1), "r0", "r1", "r1") == {"history-duplicate"}
+    assert found_in(sent(-1, -1), "r1", "r0") == {"history-reordered"}
+    assert found_in(sent(0), "r0", "r9") == {"history-unknown"}
+
+
+def test_the_log_decides_on_transactions_of_unknown_outcome() -> None:
+    """All of it, or nothing; what was reported as aborted must not be visible."""
+    assert found_in(sent(0, 1, transaction="x"), "r0", "r1") == set()
+    assert found_in(sent(0, 1, transaction="x")) == set()
+    assert found_in(sent(0, 1, transaction="x"), "r0") == {"history-lost"}
+    aborted = sent(0, 1, transaction="x")
+    aborted.write("ended", "p", transaction="x", outcome="aborted")
+    assert found_in(aborted) == set()
+    assert found_in(aborted, "r0", "r1") == {"history-dirty-read"}
+
+
+def test_what_the_player_saw_itself_comes_first() -> None:
+    """A driver that ended, a producer that reports no outcome."""
+    history = sent(0)
+    history.problems.append(("driver-ended", "p send: it ended"))
+    history.write("hung", "p", call="close")
+    assert [each.check for each in oracle.findings(oracle.completed(history, {("t", 0): [(0, "r0")]}))] == [
+        "driver-ended", "history-hang",
+    ]  # fmt: skip

@@ -1,0 +1,358 @@
+"""The clients of a schedule: each opens on its first step, and writes down what it did and what was promised."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from understudy.client import Cluster
+from understudy.errors import UnderstudyError
+from understudy.exam.driver import CallError, LibraryError
+from understudy.exam.exercise import Consumer, Exercise, Producer
+from understudy.exam.random.history import History
+
+POLL_MS: Final = 200
+Place = tuple[str, int]
+
+
+class Client:
+    """A client that comes and goes: `opened` returns it, `close` closes it in the library."""
+
+    def __init__(self, exercise: Exercise, history: History, name: str, options: Mapping[str, Any]) -> None:
+        self.exercise, self.history, self.name, self.options = exercise, history, name, options
+        self.handle: Any = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """Return the cluster."""
+        return self.exercise.cluster
+
+    def open(self) -> Any:
+        """Create it in the library. Raises CallError."""
+        raise NotImplementedError
+
+    def opened(self) -> Any:
+        """Return the library's client, created if there is none; None if that failed."""
+        if self.handle is None:
+            self.attempt(self.open)
+        return self.handle
+
+    def attempt(self, call: Callable[[], Any]) -> LibraryError | None:
+        """Call the library; return its error, as an application that goes on after errors."""
+        try:
+            call()
+        except CallError as error:
+            return error.error
+        return None
+
+    def close(self) -> LibraryError | None:
+        """Close it in the library; return its error."""
+        handle, self.handle = self.handle, None
+        return None if handle is None else self.attempt(handle.close)
+
+    def abandon(self) -> None:
+        """Forget it without closing it, as a program that hangs or is replaced too early."""
+        self.handle = None
+
+
+class RecordProducer(Client):
+    """A producer, with a transactional id or without."""
+
+    handle: Producer | None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.settled: set[int] = set()
+        self.transaction: str | None = None
+        self.transactions = 0
+        self.labels: dict[int, str] = {}
+
+    @property
+    def transactional(self) -> bool:
+        """Return whether it has a transactional id."""
+        return "transactional_id" in self.options
+
+    def open(self) -> None:
+        """Create it, and initialize its transactions. Raises CallError."""
+        idempotent = self.options["role"] != "plain"
+        name = self.options.get("transactional_id")
+        made = self.exercise.producer(idempotent=idempotent, transactional_id=name)
+        self.settled, self.transaction, self.labels = set(), None, {}
+        if name is not None:
+            try:
+                made.call("init_transactions")
+            except CallError:
+                self.attempt(made.close)
+                raise
+        self.handle = made
+
+    def begin(self) -> bool:
+        """Begin a transaction, if it has them; return whether it can send."""
+        if self.opened() is None or self.handle is None:
+            return False
+        if self.transactional and self.transaction is None:
+            handle = self.handle
+            if self.attempt(lambda: handle.call("begin")) is not None:
+                self.close()
+                return False
+            self.transactions += 1
+            self.transaction = f"{handle.name}/{self.transactions}"
+        return True
+
+    def send(
+        self, topic: str, places: Sequence[int], sources: Sequence[Mapping[str, Any]] = (), group: str | None = None
+    ) -> None:
+        """Send a record to each of these partitions; `sources`: the records of which they are copies."""
+        if not self.begin() or self.handle is None:
+            return
+        handle, first = self.handle, len(self.handle.sent)
+        idempotent = self.options["role"] != "plain"
+        values = [f"{handle.name}/{first + index}" for index in range(len(places))]
+        for index, value in enumerate(values):
+            source = sources[index] if sources else {}
+            if self.transaction is not None:
+                self.labels[first + index] = self.transaction
+            self.history.write(
+                "sent", handle.name, id=value, topic=topic, transaction=self.transaction, idempotent=idempotent,
+                source_topic=source.get("topic"), source_id=source.get("value"), group=group,
+            )  # fmt: skip
+        runs: list[tuple[int, list[str]]] = []
+        for place, value in zip(places, values, strict=True):
+            if not runs or runs[-1][0] != place:
+                runs.append((place, []))
+            runs[-1][1].append(value)
+        for place, run in runs:
+            self.attempt(lambda run=run, place=place: handle.send(run, topic=topic, partition=place))  # type: ignore[misc]
+
+    def flush(self) -> int:
+        """Wait for outcomes and write them down; return how many records have none."""
+        if self.handle is None:
+            return 0
+        handle, pending = self.handle, [0]
+
+        def waited() -> None:
+            pending[0] = handle.flush()
+
+        if self.attempt(waited) is not None:
+            return 0
+        for number, outcome in enumerate(handle.sent):
+            if number in self.settled or (outcome.offset is None and outcome.error is None):
+                continue
+            self.settled.add(number)
+            if outcome.offset is not None:
+                self.history.write(
+                    "acknowledged", handle.name, id=outcome.value, topic=outcome.topic, partition=outcome.partition,
+                    offset=outcome.offset,
+                )  # fmt: skip
+        return pending[0]
+
+    def failed(self, transaction: str) -> list[str]:
+        """Return the records of a transaction that were reported as not written."""
+        sent = [] if self.handle is None else self.handle.sent
+        return [each.value for at, each in enumerate(sent) if each.error and self.labels.get(at) == transaction]
+
+    def end(self, *, commit: bool, flush: bool = True) -> bool:
+        """End the transaction; return whether the library reports success.
+
+        After an abortable error it is aborted. After any other error its outcome is unknown, and the producer closed.
+        """
+        if self.handle is None or self.transaction is None:
+            return False
+        if flush:
+            self.flush()
+            commit = commit and not self.failed(self.transaction)
+        handle, transaction = self.handle, self.transaction
+        error = self.attempt(lambda: handle.call("commit" if commit else "abort"))
+        self.flush()
+        outcome = "committed" if commit else "aborted"
+        if error is not None and commit and error.kind == "abortable":
+            error, outcome = self.attempt(lambda: handle.call("abort")), "aborted"
+        self.transaction = None
+        if error is not None:
+            self.close()
+            return False
+        self.history.write("ended", handle.name, transaction=transaction, outcome=outcome)
+        if outcome == "committed" and (records := self.failed(transaction)):
+            text = f"the commit of {transaction} succeeded, and record {records[0]} of it was reported as not written"
+            self.history.problems.append(("commit-despite-failure", text))
+        return outcome == ("committed" if commit else "aborted")
+
+    def close(self) -> LibraryError | None:
+        """Write down the last outcomes, and close it."""
+        self.flush()
+        self.transaction = None
+        return super().close()
+
+
+class Reader(Client):
+    """A consumer of assigned partitions, or a member of a group."""
+
+    handle: Consumer | None
+
+    def __init__(self, *arguments: Any, partitions: int) -> None:
+        super().__init__(*arguments)
+        self.partitions = partitions
+        self.ids: list[str] = []
+        """The client ids that it has had."""
+        self.next: dict[Place, int] = {}
+        self.begun: set[Place] = set()
+        self.rebalances: Counter[Place] = Counter()
+        """Partition -> how many rebalances may have moved its position since its last record."""
+        self.fresh: dict[Place, int] = {}
+        """Positions since the last rebalance: what a commit promises."""
+        self.epoch: int | None = None
+        self.last: list[Mapping[str, Any]] = []
+
+    @property
+    def group(self) -> str | None:
+        """Return its group, if it is a member of one."""
+        return self.options.get("group")
+
+    def open(self) -> None:
+        """Create it, and assign all partitions or subscribe. Raises CallError."""
+        made = self.exercise.consumer(
+            group=self.group, isolation=self.options["isolation"], protocol=self.options.get("protocol", "classic")
+        )
+        self.next, self.fresh, self.begun, self.epoch = {}, {}, set(), None
+        self.rebalances.clear()
+        self.ids.append(made.name)
+        topic = self.options["topic"]
+        try:
+            if self.group is None:
+                made.assign_many(topic, dict.fromkeys(range(self.partitions), 0))
+            else:
+                made.subscribe(topic)
+        except CallError:
+            self.attempt(made.close)
+            raise
+        self.handle = made
+        if self.group is None:
+            for partition in range(self.partitions):
+                self.history.write("assigned", made.name, topic=topic, partition=partition, offset=0)
+
+    def poll(self, timeout_ms: int = POLL_MS) -> int:
+        """Poll once, write down the records and keep them in `last`; return their number."""
+        self.last = []
+        if self.opened() is None or self.handle is None:
+            return 0
+        handle = self.handle
+        self.watch_group()
+        before = len(handle.read)
+        if self.attempt(lambda: handle.poll(timeout_ms)) is not None:
+            return 0
+        self.watch_group()
+        self.last = list(handle.read[before:])
+        for record in self.last:
+            self.write(handle.name, record)
+        return len(self.last)
+
+    def write(self, name: str, record: Mapping[str, Any]) -> None:
+        """Write down a record, and before it an assignment, if a rebalance explains its offset."""
+        place, offset = (record["topic"], record["partition"]), record["offset"]
+        known = {"topic": place[0], "partition": place[1]}
+        if self.group is not None:
+            first = place not in self.begun
+            if first or (self.rebalances[place] > 0 and offset != self.next.get(place)):
+                self.rebalances[place] -= not first
+                self.begun.add(place)
+                self.history.write("assigned", name, group=self.group, **known)
+        self.history.write(
+            "polled", name, id=str(record["value"]) or "empty", offset=offset, isolation=self.options["isolation"],
+            **known,
+        )  # fmt: skip
+        self.next[place] = self.fresh[place] = offset + 1
+
+    def watch_group(self) -> int | None:
+        """Return the group's generation or epoch; note for each partition if it has changed."""
+        if self.group is None:
+            return None
+        try:
+            epoch = self.cluster.groups[self.group].show().epoch
+        except UnderstudyError:
+            epoch = None
+        if epoch is None or epoch != self.epoch:
+            self.fresh = {}
+            for place in self.next:
+                self.rebalances[place] += 1
+        self.epoch = epoch
+        return epoch
+
+    def commit(self) -> bool:
+        """Commit; if the group did not rebalance, write down what was promised. Return whether it succeeded."""
+        if self.opened() is None or self.handle is None:
+            return False
+        handle, epoch = self.handle, self.epoch
+        if handle.commit() is not None:
+            return False
+        promised = dict(self.fresh)
+        if epoch is not None and self.watch_group() == epoch:
+            for (topic, partition), offset in promised.items():
+                self.history.write(
+                    "committed", handle.name, group=self.group, topic=topic, partition=partition, offset=offset
+                )
+        return True
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Move to an offset, up to the position."""
+        if self.opened() is None or self.handle is None or self.group is not None:
+            return
+        handle, topic = self.handle, self.options["topic"]
+        offset = min(offset, self.next.get((topic, partition), 0))
+        if self.attempt(lambda: handle.seek(offset, topic=topic, partition=partition)) is None:
+            self.history.write("assigned", handle.name, topic=topic, partition=partition, offset=offset)
+            self.next[topic, partition] = offset
+        else:
+            self.close()
+
+
+class Copier(Client):
+    """Copies records from one topic to another, exactly once: a member of a group and a transactional producer."""
+
+    def __init__(self, *arguments: Any, partitions: int) -> None:
+        super().__init__(*arguments)
+        self.reader = Reader(*arguments, partitions=partitions)
+        self.producer = RecordProducer(*arguments)
+
+    def copy(self) -> int:
+        """Copy what one poll returns in a transaction; return the number of records.
+
+        If anything fails, or the group rebalances meanwhile, the transaction is aborted, and both clients are replaced.
+        """
+        if self.reader.poll() == 0:
+            return 0
+        records, epoch = self.reader.last, self.reader.epoch
+        if not self.producer.begin():
+            self.replace()
+            return 0
+        self.producer.send(self.options["output"], [0] * len(records), records, self.reader.group)
+        producer, consumer = self.producer.handle, self.reader.handle
+        added = producer is not None and consumer is not None and self._add_offsets(producer, consumer)
+        commit = added and epoch is not None and self.reader.watch_group() == epoch
+        if not self.producer.end(commit=commit) or not commit:
+            self.replace()
+            return 0
+        return len(records)
+
+    def _add_offsets(self, producer: Producer, consumer: Consumer) -> bool:
+        return self.attempt(lambda: producer.send_offsets(consumer)) is None
+
+    def replace(self) -> None:
+        """Close both clients; the next step creates new ones."""
+        self.reader.close()
+        self.producer.close()
+
+    def close(self) -> LibraryError | None:
+        """Close both; return an error."""
+        return self.reader.close() or self.producer.close()
+
+    def abandon(self) -> None:
+        """Forget both."""
+        self.reader.abandon()
+        self.producer.abandon()
+
+
+@contextlib.contextmanager
+def ignoring_refusals() -> Iterator[None]:
+    """Go on if the cluster refuses: a broker that is down already, a member that has left, an unknown group."""
+    with contextlib.suppress(UnderstudyError):
+        yield

@@ -1,0 +1,102 @@
+"""The options of `understudy exam` for random schedules, and what they do."""
+
+import importlib.util
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from understudy import output_files, server_path
+from understudy.exam.driver import Driver
+from understudy.exam.random import files, schedule
+from understudy.exam.runner import Runner
+from understudy.exam.scenario import Scenario
+
+SEEDS: Final = range(1, 21)
+PATIENCE: Final = 0.5
+"""Half of the usual time for answers: all faults end within two seconds."""
+
+
+class BadOptions(Exception):
+    """Options that contradict each other; the message is one sentence."""
+
+
+def add_options(made: ArgumentParser) -> None:
+    """Add the options."""
+    made.add_argument("--random", action="store_true", help="play schedules drawn from seeds instead of the scenarios")
+    made.add_argument("--seeds", metavar="A-B", help="with --random: the seeds (default 1-20)")
+    made.add_argument(
+        "--shrink",
+        action="store_true",
+        help="leave out steps that a finding does not need",
+    )
+    made.add_argument(
+        "--schedule", metavar="FILE", action="append", default=[],
+        help="play the schedule of a file that --save wrote (repeatable)",
+    )  # fmt: skip
+    made.add_argument("--save", metavar="FOLDER", help="write a file for each finding, which --schedule plays again")
+
+
+def is_wanted(arguments: Namespace) -> bool:
+    """Return whether random schedules are to be played. Raises BadOptions, ScheduleError, OutputFileError."""
+    wanted = arguments.random or arguments.schedule
+    if not wanted:
+        for name in ("seeds", "shrink", "save"):
+            if getattr(arguments, name):
+                raise BadOptions(f"--{name} needs --random or --schedule")
+        return False
+    if arguments.schedule and (arguments.random or arguments.seeds):
+        raise BadOptions("--schedule plays files, and --random plays seeds: use one of them")
+    for name in ("only", "level", "self_test", "upstream"):
+        if getattr(arguments, name):
+            raise BadOptions(f"--{name.replace('_', '-')} is an option for scenarios, not for random schedules")
+    if importlib.util.find_spec("duckdb") is None:
+        raise BadOptions("--random judges with the checks of understudy audit: pip install 'understudy-kafka[duckdb]'")
+    seeds_of(arguments.seeds)
+    for path in arguments.schedule:
+        schedule.read(path)
+    if arguments.save is not None:
+        output_files.make_folder(arguments.save, "--save")
+    return True
+
+
+def seeds_of(text: str | None) -> range:
+    """Return the seeds. Raises BadOptions."""
+    if text is None:
+        return SEEDS
+    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text, re.ASCII)
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        raise BadOptions(f"--seeds needs A-B, such as 1-200, or one seed, not {text}")
+    return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+def prepared(arguments: Namespace, options: Mapping[str, Any]) -> tuple[Runner, Sequence[Scenario], Callable[[], None]]:
+    """Return the runner and what it plays, and a function that writes the files of the findings.
+
+    Raises:
+        DriverProblem: the driver cannot be started.
+        ScheduleError: a file has no schedule.
+        BadOptions: the library supports too little.
+    """
+    server_path.enter()
+    from understudy.exam.random.runner import PLAYS, RandomRunner
+
+    plays = PLAYS if arguments.plays is None else arguments.plays
+    runner = RandomRunner(
+        lambda: Driver(arguments.driver, patience=PATIENCE), plays=plays, shrinks=arguments.shrink, **options
+    )
+    library = runner.introduce()
+    if arguments.schedule:
+        chosen = [runner.scenario(schedule.read(path), f"schedule/{path}") for path in arguments.schedule]
+    else:
+        chosen = runner.seeds(seeds_of(arguments.seeds), library.capabilities)
+    if not chosen:
+        raise BadOptions("random schedules need a producer and a consumer, which the driver does not list")
+
+    def save() -> None:
+        if arguments.save is not None:
+            for path in files.save(arguments.save, library.name, runner.findings):
+                print(f"wrote {path}: understudy exam --schedule {path} -- DRIVER", file=sys.stderr)
+
+    return runner, chosen, save

@@ -1,0 +1,95 @@
+"""Draws a schedule from a seed: two to four clients, a part of the faults, and steps by their weights."""
+
+from collections.abc import Collection, Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+from understudy.exam.random import faults, steps
+from understudy.exam.random.schedule import FAULT, Schedule, Step
+
+TOPICS: Final = {"t": 1, "u": 1, "many": 3}
+"""Topics of the exam's cluster and their partitions; `u` is for copies."""
+NEEDS: Final[Mapping[str, frozenset[str]]] = {
+    "plain": frozenset({"producer"}),
+    "idempotent": frozenset({"producer", "idempotence"}),
+    "transactional": frozenset({"producer", "idempotence", "transactions"}),
+    "reader": frozenset({"consumer"}),
+    "member": frozenset({"consumer", "groups", "commit_offsets"}),
+    "copier": frozenset({"transactions", "send_offsets", "groups", "read_committed"}),
+}
+"""Role -> capabilities that a library needs for it."""
+CASTS: Final = (
+    ("idempotent", "member"),
+    ("idempotent", "member", "member"),
+    ("idempotent", "reader"),
+    ("plain", "member", "member"),
+    ("plain", "reader"),
+    ("transactional", "reader"),
+    ("transactional", "member"),
+    ("transactional", "member", "member"),
+    ("transactional", "transactional", "reader"),
+    ("transactional", "idempotent", "member"),
+    ("idempotent", "copier"),
+    ("transactional", "copier"),
+    ("idempotent", "copier", "reader"),
+    ("idempotent", "transactional", "member", "reader"),
+)
+"""Which clients meet in a schedule; one of them is drawn."""
+LENGTH: Final = (12, 24)
+FAULT_SHARE: Final = 0.35
+KILL_SHARE: Final = 0.03
+
+
+def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
+    """Return the schedule of a seed for a library with these capabilities; None if it has too few."""
+    chance = Random(f"understudy exam {seed}")  # noqa: S311 - replayed from the seed
+    casts = [cast for cast in CASTS if all(NEEDS[role] <= set(capabilities) for role in cast)]
+    if not casts:
+        return None
+    clients = _clients(chance, chance.choice(casts), capabilities)
+    about = faults.about(clients.values(), TOPICS)
+    kinds = chance.sample(faults.FAULTS, chance.randrange(2, 7))
+    made: list[Step] = []
+    for number in range(chance.randrange(*LENGTH)):
+        kind, fields = _step(chance, clients, kinds, about)
+        made.append(Step(number, kind, fields))
+    return Schedule(seed, clients, made)
+
+
+def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str]) -> dict[str, dict[str, Any]]:
+    topic = chance.choice(("t", "many"))
+    protocols = ["classic", "consumer"] if "consumer_protocol" in capabilities else ["classic"]
+    isolations = ["read_uncommitted", "read_committed"] if "read_committed" in capabilities else ["read_uncommitted"]
+    protocol, isolation = chance.choice(protocols), chance.choice(isolations)
+    clients: dict[str, dict[str, Any]] = {}
+    for role in cast:
+        name = f"{role}-{1 + sum(each['role'] == role for each in clients.values())}"
+        options: dict[str, Any] = {"role": role, "topic": topic}
+        if role == "transactional":
+            options["transactional_id"] = name
+        if role == "copier":
+            options |= {"transactional_id": name, "output": "u", "group": "copiers"}
+            options |= {"protocol": "classic", "isolation": "read_committed"}
+        if role == "reader":
+            options["isolation"] = isolation
+        if role == "member":
+            options |= {"group": "g", "protocol": protocol, "isolation": isolation}
+        clients[name] = options
+    return clients
+
+
+def _step(
+    chance: Random, clients: Mapping[str, Mapping[str, Any]], kinds: Sequence[faults.Line], about: faults.About
+) -> tuple[str, dict[str, Any]]:
+    if chance.random() < KILL_SHARE:
+        return steps.KILL, {}
+    if chance.random() < FAULT_SHARE:
+        (line,) = chance.choices(kinds, [each.weight for each in kinds])
+        verbs = line.draw(chance, about)
+        if verbs:
+            return FAULT, {"name": line.name, "steps": verbs, "lasts_ms": chance.choice(faults.LASTS_MS)}
+    name = chance.choice(sorted(clients))
+    options = clients[name]
+    lines = [line for line in steps.STEPS if options["role"] in line.roles]
+    (step,) = chance.choices(lines, [line.weight for line in lines])
+    return step.name, {"client": name, **step.draw(chance, options, TOPICS[options["topic"]])}

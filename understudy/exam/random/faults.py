@@ -1,0 +1,251 @@
+"""The faults of random schedules: a table, to which a line is added. Each is a list of verbs of scenario files."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+BROKERS: Final = (1, 2, 3)
+LASTS_MS: Final = (200, 500, 1_000, 1_500)
+"""How long a fault lasts: then a timer ends it, even if a call of the library still waits."""
+UNDO: Final = {
+    "brokers kill": "brokers start",
+    "brokers stop": "brokers start",
+    "brokers pause": "brokers resume",
+    "transactions hold": "transactions release",
+}
+"""Verb -> what ends its effect. Faults of requests are removed."""
+Verb = dict[str, Any]
+
+PRODUCING: Final = ("Produce", "InitProducerId")
+COMMITTING: Final = ("EndTxn", "AddPartitionsToTxn")
+COPYING: Final = ("TxnOffsetCommit", "AddOffsetsToTxn")
+READING: Final = ("Fetch", "ListOffsets", "OffsetForLeaderEpoch")
+CLASSIC: Final = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup")
+MEMBERSHIP: Final = ("OffsetCommit", "OffsetFetch")
+APIS: Final[Mapping[str, Sequence[str]]] = {
+    "plain": ("Produce",),
+    "idempotent": PRODUCING,
+    "transactional": (*PRODUCING, *COMMITTING, "FindCoordinator"),
+    "reader": READING,
+    "member": (*READING, *MEMBERSHIP, "FindCoordinator"),
+    "copier": (*READING, *MEMBERSHIP, *PRODUCING, *COMMITTING, *COPYING, "FindCoordinator"),
+}
+"""Role -> the APIs that it uses, besides Metadata and those of its group's protocol."""
+_COORDINATOR: Final = ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
+_LEADER: Final = ("NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE")
+CODES: Final[Mapping[str, Sequence[str]]] = {
+    "Produce": ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "InitProducerId": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
+    "EndTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
+    "AddPartitionsToTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
+    "AddOffsetsToTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
+    "TxnOffsetCommit": _COORDINATOR,
+    "Fetch": ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "KAFKA_STORAGE_ERROR"),
+    "ListOffsets": _LEADER,
+    "OffsetForLeaderEpoch": ("NOT_LEADER_OR_FOLLOWER",),
+    "JoinGroup": _COORDINATOR,
+    "SyncGroup": _COORDINATOR,
+    "Heartbeat": ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
+    "ConsumerGroupHeartbeat": _COORDINATOR,
+    "OffsetCommit": _COORDINATOR,
+    "OffsetFetch": (*_COORDINATOR[:2], "UNSTABLE_OFFSET_COMMIT"),
+    "FindCoordinator": ("COORDINATOR_NOT_AVAILABLE",),
+    "Metadata": ("LEADER_NOT_AVAILABLE",),
+}
+"""API -> retriable codes with which a broker may refuse a request that it has not processed."""
+AFTER: Final[Mapping[str, Sequence[str]]] = {
+    "Produce": ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT"),
+    "OffsetCommit": ("REQUEST_TIMED_OUT",),
+}
+"""API -> codes that a broker may return although the request was processed."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The clients of a schedule, for the faults that are drawn for it: APIs, topics with partitions, groups, ids."""
+
+    apis: Sequence[str]
+    topics: Mapping[str, int]
+    groups: Sequence[str]
+    transactional_ids: Sequence[str]
+
+    def place(self, chance: Random) -> dict[str, Any]:
+        """Return a partition."""
+        topic = chance.choice(sorted(self.topics))
+        return {"topic": topic, "partition": chance.randrange(self.topics[topic])}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table: `draw` returns the verbs, or None if the fault is of no use to these clients."""
+
+    name: str
+    weight: int
+    draw: Callable[[Random, About], list[Verb] | None]
+
+
+def _fault(**arguments: Any) -> list[Verb]:
+    return [{"verb": "faults add", "arguments": arguments}]
+
+
+def _times(chance: Random) -> int:
+    return chance.choice((1, 1, 2, 4))
+
+
+def _some(chance: Random, about: About, table: Mapping[str, Any]) -> str | None:
+    apis = [api for api in about.apis if api in table]
+    return chance.choice(apis) if apis else None
+
+
+def _lost(chance: Random, about: About) -> list[Verb]:
+    end = chance.choice(("close", "reset"))
+    return _fault(api=chance.choice(about.apis), disconnect=end, times=_times(chance))
+
+
+def _lost_reply(chance: Random, about: About) -> list[Verb]:
+    end = chance.choice(("close", "reset"))
+    return _fault(api=chance.choice(about.apis), apply_then={"disconnect": end}, times=_times(chance))
+
+
+def _silent(chance: Random, about: About) -> list[Verb]:
+    return _fault(api=chance.choice(about.apis), drop=True, times=1)
+
+
+def _silent_reply(chance: Random, about: About) -> list[Verb]:
+    return _fault(api=chance.choice(about.apis), apply_then={"drop": True}, times=1)
+
+
+def _late(chance: Random, about: About) -> list[Verb]:
+    where = chance.choice(("before", "after"))
+    delay_ms = chance.choice((100, 500, 1_200, 2_500))
+    return _fault(api=chance.choice(about.apis), delay_ms=delay_ms, where=where, times=_times(chance))
+
+
+def _refused(chance: Random, about: About) -> list[Verb] | None:
+    api = _some(chance, about, CODES)
+    return None if api is None else _fault(api=api, error=chance.choice(CODES[api]), times=_times(chance))
+
+
+def _one_refused(chance: Random, about: About) -> list[Verb]:
+    api = chance.choice([api for api in ("Produce", "Fetch") if api in about.apis] or ["Metadata"])
+    place = {} if api == "Metadata" else about.place(chance)
+    return _fault(api=api, error=chance.choice(CODES[api]), times=_times(chance), **place)
+
+
+def _done_and_refused(chance: Random, about: About) -> list[Verb] | None:
+    api = _some(chance, about, AFTER)
+    return None if api is None else _fault(api=api, apply_then={"error": chance.choice(AFTER[api])}, times=1)
+
+
+def _cut(chance: Random, about: About) -> list[Verb]:
+    return _fault(api=chance.choice(about.apis), bytes={"truncate": chance.randrange(4, 40)}, times=1)
+
+
+def _drip(chance: Random, about: About) -> list[Verb]:
+    return _fault(
+        api=chance.choice(about.apis), bytes={"drip": {"size": chance.choice((1, 7)), "every_ms": 2}}, times=1
+    )
+
+
+def _throttled(chance: Random, about: About) -> list[Verb]:
+    return _fault(api=chance.choice(about.apis), throttle_ms=chance.choice((100, 600)), times=_times(chance))
+
+
+def _broker(verb: str) -> Callable[[Random, About], list[Verb]]:
+    return lambda chance, _about: [{"verb": verb, "arguments": {"broker": chance.choice(BROKERS)}}]
+
+
+def _everything(_chance: Random, _about: About) -> list[Verb]:
+    return [{"verb": "brokers kill", "arguments": {"broker": broker}} for broker in BROKERS]
+
+
+def _leader(chance: Random, about: About) -> list[Verb]:
+    return [{"verb": "leader move", "arguments": {**about.place(chance), "broker": chance.choice(BROKERS)}}]
+
+
+def _all_leaders(chance: Random, about: About) -> list[Verb]:
+    broker = chance.choice(BROKERS)
+    places = [(topic, each) for topic, count in sorted(about.topics.items()) for each in range(count)]
+    return [
+        {"verb": "leader move", "arguments": {"topic": topic, "partition": each, "broker": broker}}
+        for topic, each in places
+    ]
+
+
+def _coordinator(chance: Random, about: About) -> list[Verb] | None:
+    keys = [("group", each) for each in about.groups] + [("transaction", each) for each in about.transactional_ids]
+    if not keys:
+        return None
+    kind, key = chance.choice(keys)
+    loading_ms = chance.choice((0, 300, 1_000))
+    arguments = {"type": kind, "key": key, "broker": chance.choice(BROKERS), "loading_ms": loading_ms}
+    return [{"verb": "coordinators move", "arguments": arguments}]
+
+
+def _evicted(chance: Random, about: About) -> list[Verb] | None:
+    # The id of a member is known only when the schedule is played: its index among the members is drawn.
+    if not about.groups:
+        return None
+    arguments = {"group": chance.choice(about.groups), "member": chance.randrange(3)}
+    return [{"verb": "groups evict", "arguments": arguments}]
+
+
+def _rebalanced(chance: Random, about: About) -> list[Verb] | None:
+    return [{"verb": "groups rebalance", "arguments": {"group": chance.choice(about.groups)}}] if about.groups else None
+
+
+def _transaction(verb: str, **more: Any) -> Callable[[Random, About], list[Verb] | None]:
+    def drawn(chance: Random, about: About) -> list[Verb] | None:
+        if not about.transactional_ids:
+            return None
+        return [{"verb": verb, "arguments": {"transactional_id": chance.choice(about.transactional_ids), **more}}]
+
+    return drawn
+
+
+def _clock(chance: Random, _about: About) -> list[Verb]:
+    return [{"verb": "clock advance", "arguments": {"ms": chance.choice((1_000, 6_000, 12_000, 70_000))}}]
+
+
+FAULTS: Final = (
+    Line("lost request", 6, _lost),
+    Line("lost response", 10, _lost_reply),
+    Line("no response", 3, _silent),
+    Line("processed, no response", 3, _silent_reply),
+    Line("late", 6, _late),
+    Line("refused", 8, _refused),
+    Line("one partition refused", 5, _one_refused),
+    Line("processed and refused", 4, _done_and_refused),
+    Line("response cut off", 2, _cut),
+    Line("response in pieces", 2, _drip),
+    Line("throttled", 1, _throttled),
+    Line("leader moves", 5, _leader),
+    Line("leaders on one broker", 3, _all_leaders),
+    Line("coordinator moves", 5, _coordinator),
+    Line("broker killed", 5, _broker("brokers kill")),
+    Line("broker stopped", 3, _broker("brokers stop")),
+    Line("broker paused", 3, _broker("brokers pause")),
+    Line("all brokers restart", 2, _everything),
+    Line("member evicted", 5, _evicted),
+    Line("rebalance", 3, _rebalanced),
+    Line("transaction aborted", 3, _transaction("transactions abort")),
+    Line("transaction held before its markers", 2, _transaction("transactions hold", at="prepare")),
+    Line("clock", 3, _clock),
+)
+
+
+def about(clients: Collection[Mapping[str, Any]], topics: Mapping[str, int]) -> About:
+    """Return what faults are drawn from."""
+    apis = ["Metadata"]
+    for client in clients:
+        apis += APIS[client["role"]]
+        if "group" in client:
+            apis += CLASSIC if client["protocol"] == "classic" else ["ConsumerGroupHeartbeat"]
+    used = {client[name] for client in clients for name in ("topic", "output") if name in client}
+    return About(
+        sorted(set(apis)),
+        {topic: topics[topic] for topic in used},
+        sorted({client["group"] for client in clients if "group" in client}),
+        sorted({client["transactional_id"] for client in clients if "transactional_id" in client}),
+    )

@@ -1,0 +1,336 @@
+"""Plays a schedule: steps in order, faults that end on a timer, and then what must work once all of them are over."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from understudy.errors import UnderstudyError
+from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem
+from understudy.exam.exercise import Exercise
+from understudy.exam.random import steps
+from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
+from understudy.exam.random.draw import TOPICS
+from understudy.exam.random.faults import BROKERS, UNDO
+from understudy.exam.random.history import History
+from understudy.exam.random.schedule import FAULT, Schedule, Step
+
+PATIENCE_S: Final = 15.0
+"""Once all faults are over: how long a consumer may get nothing although there are records for it."""
+GHOST_S: Final = 1.0
+"""After this time a member whose program is gone is removed from its group, as by its session timeout."""
+
+
+class Ended(Exception):
+    """The driver can answer no more commands; the finding is in the history."""
+
+
+class Healing:
+    """Ends each fault after its time, even if the driver is still in a call; `all` ends them at once."""
+
+    def __init__(self) -> None:
+        self._timers: list[tuple[threading.Timer, Callable[[], None]]] = []
+
+    def after(self, seconds: float, undo: Callable[[], object]) -> None:
+        """End something later."""
+        once = threading.Lock()
+
+        def ended() -> None:
+            if once.acquire(blocking=False):
+                with ignoring_refusals():
+                    undo()
+
+        timer = threading.Timer(seconds, ended)
+        timer.daemon = True
+        self._timers.append((timer, ended))
+        timer.start()
+
+    def all(self) -> None:
+        """End everything now; return when it has ended."""
+        for timer, ended in self._timers:
+            timer.cancel()
+            ended()
+        for timer, _ in self._timers:
+            timer.join()
+        self._timers.clear()
+
+
+class Play:
+    """One play of a schedule. `start` starts a driver, each time that the application is started."""
+
+    def __init__(self, exercise: Exercise, schedule: Schedule, start: Callable[[], AnyDriver]) -> None:
+        self.exercise, self.schedule, self.start = exercise, schedule, start
+        self.history, self.healing = History(), Healing()
+        self.clients: dict[str, Client] = {name: self._made(name, about) for name, about in schedule.clients.items()}
+        self.used: set[str] = set()
+
+    def _made(self, name: str, options: Mapping[str, Any]) -> Client:
+        arguments = self.exercise, self.history, name, options
+        partitions = TOPICS[options["topic"]]
+        match options["role"]:
+            case "copier":
+                return Copier(*arguments, partitions=partitions)
+            case "reader" | "member":
+                return Reader(*arguments, partitions=partitions)
+        return RecordProducer(*arguments)
+
+    def run(self) -> History:
+        """Play all steps, then what must work afterwards; return the history."""
+        try:
+            with self._watched("hello", ""):
+                self.exercise.driver.hello()
+            for step in self.schedule.steps:
+                self._step(step)
+            self.healing.all()
+            self._finish()
+        except Ended:
+            self.healing.all()
+        return self.history
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def _step(self, step: Step) -> None:
+        if step.kind == FAULT:
+            self._fault(step.fields)
+        elif step.kind == steps.KILL:
+            self._kill()
+        else:
+            client = self.clients[step.fields["client"]]
+            self.used.add(client.name)
+            with self._watched(step.kind, client.name):
+                steps.BY_NAME[step.kind].play(client, dict(step.fields))
+            if step.kind == "restart" and not step.fields["close"]:
+                self.healing.after(GHOST_S, self.evict_ghosts)
+
+    @contextmanager
+    def _watched(self, what: str, name: str) -> Iterator[None]:
+        """Write down that a call did not return, or that the driver ended. Raises Ended."""
+        try:
+            yield
+        except DriverHang as error:
+            self.history.write("hung", name or "driver", call=f"{what}: {error}")
+            raise Ended from error
+        except DriverProblem as error:
+            self.history.problems.append(("driver-ended", f"{name} {what}: {error}".strip()))
+            raise Ended from error
+
+    def _fault(self, fields: Mapping[str, Any]) -> None:
+        for each in fields["steps"]:
+            verb, arguments = each["verb"], dict(each["arguments"])
+            if verb == "groups evict":
+                members = [member.member_id for member in self._members(arguments["group"])]
+                if not members:
+                    continue
+                arguments["member"] = members[arguments["member"] % len(members)]
+            with ignoring_refusals():
+                if verb == "faults add":
+                    self.healing.after(fields["lasts_ms"] / 1000, self.exercise.cluster.faults.add(**arguments).remove)
+                    continue
+                self.exercise.cluster.scenario.run([{"verb": verb, "arguments": arguments}])
+                if verb in UNDO:
+                    undo = [{"verb": UNDO[verb], "arguments": _named(arguments)}]
+                    self.healing.after(fields["lasts_ms"] / 1000, partial(self.exercise.cluster.scenario.run, undo))
+
+    def _kill(self) -> None:
+        """Kill the driver's process, and start it again: all clients are gone, without a farewell."""
+        self.exercise.driver.__exit__(None, None, None)
+        for client in self.clients.values():
+            client.abandon()
+        with self._watched("start", ""):
+            self.exercise.driver = self.start()
+            self.exercise.driver.hello()
+        self.healing.after(GHOST_S, self.evict_ghosts)
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    def _members(self, group: str) -> Any:
+        try:
+            return self.exercise.cluster.groups[group].show().members
+        except UnderstudyError:
+            return ()
+
+    def readers(self) -> list[Reader]:
+        """Return all consumers, those of copiers included."""
+        return [
+            each.reader if isinstance(each, Copier) else each
+            for each in self.clients.values()
+            if isinstance(each, Reader | Copier)
+        ]
+
+    def producers(self) -> list[RecordProducer]:
+        """Return all producers, those of copiers included."""
+        return [
+            each.producer if isinstance(each, Copier) else each
+            for each in self.clients.values()
+            if isinstance(each, RecordProducer | Copier)
+        ]
+
+    def evict_ghosts(self) -> None:
+        """Remove members whose program is gone, as the cluster would do after the session timeout."""
+        alive = {each.handle.name for each in self.readers() if each.handle is not None}
+        for group in {each.group for each in self.readers() if each.group is not None}:
+            for member in self._members(group):
+                if member.client_id.startswith("exam-") and member.client_id not in alive:
+                    with ignoring_refusals():
+                        self.exercise.cluster.groups[group].evict(member.member_id)
+
+    def visible(self, topic: str) -> list[tuple[int, int, str]]:
+        """Return partition, offset and value of the records that a consumer with read_committed receives."""
+        return [
+            (partition, record.offset, (record.value or b"").decode(errors="backslashreplace"))
+            for partition in range(TOPICS[topic])
+            for record in self.exercise.log(topic, partition, committed=True)
+        ]
+
+    # --- what must work, once all faults are over --------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        cluster = self.exercise.cluster
+        cluster.faults.clear()
+        for broker in BROKERS:
+            for verb in ("brokers resume", "brokers start"):
+                with ignoring_refusals():
+                    cluster.scenario.run([{"verb": verb, "arguments": {"broker": broker}}])
+        self.evict_ghosts()
+        for producer in self.producers():
+            if producer.handle is not None:
+                with self._watched("end of all transactions", producer.name):
+                    self._settle(producer)
+        self._abort_open_transactions()
+        self._drain()
+        for client in self.clients.values():
+            with self._watched("close", client.name):
+                error = client.close()
+            if error is not None:
+                text = f"{client.name} could not be closed, after all faults were over: {error}"
+                self.history.problems.append(("close-fails", text))
+        with self._watched("quit", ""):
+            self.exercise.driver.call("quit")
+
+    def _settle(self, producer: RecordProducer) -> None:
+        """End what is open; then one more record has to be written."""
+        producer.end(commit=True)
+        if pending := producer.flush():
+            text = f"{producer.name} reports no outcome of {pending} records, after their time was over"
+            self.history.problems.append(("no-outcome", text))
+        if producer.options["role"] == "copier" or producer.handle is None:
+            return
+        error = None
+        for _ in range(2):
+            if producer.handle is None:
+                return
+            before, handle = len(producer.handle.sent), producer.handle
+            producer.send(producer.options["topic"], [0])
+            producer.end(commit=True)
+            producer.flush()
+            new = handle.sent[before:]
+            error = next((each.error for each in new if each.error is not None), None)
+            if not new or error is None:
+                return
+        if error is not None and error.kind in {"retriable", "timeout"}:
+            text = f"{producer.name} could not write, after all faults were over: {error}"
+            self.history.problems.append(("not-written-after-healing", text))
+
+    def _abort_open_transactions(self) -> None:
+        """End transactions that no program ends any more, as the cluster would do after their timeout."""
+        for name in {each.options["transactional_id"] for each in self.producers() if each.transactional}:
+            with ignoring_refusals():
+                self.exercise.cluster.transactions[name].abort()
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            states = {each.state for each in self.exercise.cluster.transactions.list()}
+            if not states & {"Ongoing", "PrepareCommit", "PrepareAbort"}:
+                return
+            time.sleep(0.05)
+
+    def _drain(self) -> None:
+        """Let all consumers read to the end, and write down that nothing was left."""
+        copiers = [each for each in self.clients.values() if isinstance(each, Copier) and each.name in self.used]
+        for copier in copiers:
+            wanted = {(p, o) for p, o, _ in self.visible(copier.options["topic"])}
+            with self._watched("copy", copier.name):
+                self._until_read([copier.reader], wanted, copier.copy)
+            self.history.write(
+                "drained", self._id_of(copier.reader), topic=copier.options["topic"], group=copier.reader.group
+            )
+            self._store(copier.reader)
+        groups: dict[str, list[Reader]] = {}
+        for reader in self.readers():
+            if reader.name in self.used and reader.name not in {each.name for each in copiers}:
+                groups.setdefault(reader.group or reader.name, []).append(reader)
+        for readers in groups.values():
+            self._drain_together(readers)
+
+    def _drain_together(self, readers: list[Reader]) -> None:
+        topic, group = readers[0].options["topic"], readers[0].group
+        alive = [each for each in readers if each.handle is not None] or readers[:1]
+        if group is None and readers[0].handle is None:
+            return
+
+        def poll() -> int:
+            got = 0
+            for each in alive:
+                with self._watched("poll", each.name):
+                    got += each.poll()
+            return got
+
+        wanted = {(p, o) for p, o, _ in self.visible(topic)}
+        if group is None:
+            starts = self._starts(readers[0])
+            wanted = {(p, o) for p, o in wanted if o >= starts.get(p, 0)}
+        self._until_read(readers, wanted, poll)
+        for each in alive:
+            if each.handle is not None:
+                self.history.write("drained", each.handle.name, topic=topic, group=group)
+            with self._watched("commit offsets", each.name):
+                if group is not None:
+                    each.commit()
+        if group is not None:
+            self._store(readers[0])
+
+    def _starts(self, reader: Reader) -> dict[int, int]:
+        """Return the offsets from which a reader without a group reads, by its last assignment."""
+        name = self._id_of(reader)
+        return {each["partition"]: each["offset"] for each in self.history.of("assigned") if each["client"] == name}
+
+    def _until_read(self, readers: list[Reader], wanted: set[tuple[int, int]], poll: Callable[[], int]) -> None:
+        """Poll until all has been read, or nothing has come for a long while."""
+        until = time.monotonic() + PATIENCE_S
+        ghosts = time.monotonic() + GHOST_S
+        while time.monotonic() < until:
+            if wanted <= self._read_by(readers):
+                return
+            if poll():
+                until = time.monotonic() + PATIENCE_S
+            if time.monotonic() > ghosts:
+                ghosts = time.monotonic() + GHOST_S
+                self.evict_ghosts()
+
+    def _read_by(self, readers: list[Reader]) -> set[tuple[int, int]]:
+        ids = {name for each in readers for name in (each.ids if each.group is not None else each.ids[-1:])}
+        return {(each["partition"], each["offset"]) for each in self.history.of("polled") if each["client"] in ids}
+
+    @staticmethod
+    def _id_of(reader: Reader) -> str:
+        return reader.ids[-1] if reader.ids else reader.name
+
+    def _store(self, reader: Reader) -> None:
+        """Write down the group's offsets."""
+        assert reader.group is not None
+        try:
+            offsets = self.exercise.cluster.groups[reader.group].show().offsets
+        except UnderstudyError:
+            return
+        for each in offsets:
+            if each.offset < 0:
+                continue
+            self.history.write(
+                "stored", "log", group=reader.group, topic=each.topic, partition=each.partition, offset=each.offset
+            )
+
+
+def _named(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that name what a verb is about."""
+    return {name: value for name, value in arguments.items() if name in {"broker", "transactional_id"}}

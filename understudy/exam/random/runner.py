@@ -1,0 +1,140 @@
+"""Plays random schedules as scenarios: a cluster per job, a new driver for each play, findings repeated and shrunk."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from understudy.client import Cluster
+from understudy.errors import UnderstudyError
+from understudy.exam.driver import AnyDriver, NotSupported
+from understudy.exam.exercise import Exercise
+from understudy.exam.level import Level
+from understudy.exam.random import files, oracle, shrink
+from understudy.exam.random.draw import TOPICS, drawn
+from understudy.exam.random.files import Played
+from understudy.exam.random.play import Play
+from understudy.exam.random.schedule import Schedule
+from understudy.exam.runner import OPTIONS, Runner, evidence_of
+from understudy.exam.scenario import Scenario
+from understudy.exam.verdicts import Result, Verdict
+
+DIAGRAM: Final = 60
+"""Requests in a diagram."""
+PLAYS: Final = 5
+"""How often a schedule with a finding is played in total."""
+TIMEOUT_MS: Final = 4_000
+SETTINGS: Final = {**OPTIONS["settings"], "broker.session.timeout.ms": 1_000}
+CORRECT: Final = "Keeps what it reports to the application, and works again once the faults are over."
+LOSS: Final = "What the finding names: records, copies or offsets, or a program that hangs or ends."
+
+
+class RandomRunner(Runner):
+    """The random exam of one library."""
+
+    def __init__(
+        self, driver: Callable[[], AnyDriver], *, plays: int = PLAYS, shrinks: bool = False, **options: Any
+    ) -> None:
+        super().__init__(driver, plays=plays, timeout_ms=TIMEOUT_MS, **{"settings": SETTINGS, **options})
+        self.shrinks = shrinks
+        self.schedules: dict[str, Schedule] = {}
+        """Id of a scenario -> its schedule."""
+        self.findings: dict[str, dict[str, Any]] = {}
+        """Id of a scenario with a finding -> the document of its file."""
+
+    def scenario(self, schedule: Schedule, name: str) -> Scenario:
+        """Return a schedule as a scenario of the exam."""
+        self.schedules[name] = schedule
+        title = f"{len(schedule.steps)} steps of {', '.join(schedule.used())}"
+        none = frozenset[str]()
+        return Scenario(name, title, Level.MUST, "docs/exam.md", none, none, CORRECT, LOSS, lambda _exercise: None)
+
+    def seeds(self, seeds: Collection[int], capabilities: Collection[str]) -> list[Scenario]:
+        """Return the schedules of some seeds as scenarios; none if the library supports too little."""
+        schedules = [drawn(seed, capabilities) for seed in seeds]
+        return [self.scenario(each, f"random/{each.seed}") for each in schedules if each is not None]
+
+    def played(self, cluster: Cluster, schedule: Schedule) -> Played:
+        """Play a schedule once on a new cluster.
+
+        Raises:
+            NotSupported: the driver refuses a command of its capabilities.
+        """
+        cluster.reset(disconnect=True)
+        driver = self.driver()
+        exercise = Exercise(cluster, driver, timeout_ms=self.timeout_ms)
+        play = Play(exercise, schedule, self.driver)
+        self._playing.add(driver)
+        try:
+            history = play.run()
+        finally:
+            play.healing.all()
+            self._playing.discard(driver)
+            exercise.driver.__exit__(None, None, None)
+        whole = oracle.completed(history, log_of(play, schedule))
+        found = oracle.findings(whole)
+        if not found:
+            return Played([])
+        return Played(found, evidence_of(cluster), diagram_of(cluster, schedule), whole.events)
+
+    def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:  # noqa: ARG002 - as there
+        """Play a schedule; with a finding, several times, and then shrunk. It fails if a finding was repeated."""
+        schedule, began = self.schedules[scenario.id], time.monotonic()
+        try:
+            first = self.played(cluster, schedule)
+        except NotSupported as reason:
+            return Result(scenario, Verdict.NOT_SUPPORTED, str(reason))
+        if not first.found:
+            return Result(scenario, Verdict.PASS, seconds=time.monotonic() - began)
+        shown, count, plays = self._repeated(cluster, schedule, first)
+        if self.shrinks and count > 1:
+            check = shown.found[0].check
+
+            def finds(part: Schedule) -> bool:
+                return not self._ended.is_set() and self.played(cluster, part).has(check)
+
+            fewer = shrink.shrunk(schedule, count / plays, finds, clock_s=time.monotonic)
+            again = Played([]) if len(fewer.steps) == len(schedule.steps) else self.played(cluster, fewer)
+            if again.has(check):
+                schedule = fewer
+                shown, count, plays = self._repeated(cluster, schedule, again.first(check))
+        problem = f"in {count} of {plays} plays: {shown.found[0]}"
+        verdict = Verdict.FAIL if count > 1 or plays == 1 else Verdict.FLAKY
+        self.findings[scenario.id] = files.document(schedule, problem, shown)
+        lines = (*(f"also {each}" for each in shown.found[1:]), *schedule.lines(), *shown.evidence)
+        return Result(scenario, verdict, problem, lines, time.monotonic() - began, plays)
+
+    def _repeated(self, cluster: Cluster, schedule: Schedule, first: Played) -> tuple[Played, int, int]:
+        """Play again; return the play with its most frequent finding first, how often that occurred, and the plays."""
+        counts = Counter({each.check for each in first.found})
+        plays = 1
+        while plays < self.plays and not self._ended.is_set():
+            counts.update({each.check for each in self.played(cluster, schedule).found})
+            plays += 1
+        check = max((each.check for each in first.found), key=lambda check: counts[check])
+        return first.first(check), counts[check], plays
+
+
+def log_of(play: Play, schedule: Schedule) -> dict[tuple[str, int], list[tuple[int, str]]]:
+    """Return the records of the topics in use, as a consumer with read_committed receives them."""
+    used = {about[name] for about in schedule.used().values() for name in ("topic", "output") if name in about}
+    return {
+        (topic, partition): [(offset, value) for at, offset, value in rows if at == partition]
+        for topic in sorted(used)
+        for rows in [play.visible(topic)]
+        for partition in range(TOPICS[topic])
+    }
+
+
+def diagram_of(cluster: Cluster, schedule: Schedule) -> str:
+    """Return the sequence diagram of a transactional id, a group or a connection that a schedule uses."""
+    used = schedule.used().values()
+    try:
+        for name in ("transactional_id", "group"):
+            for about in used:
+                if name in about:
+                    return cluster.diagrams.show(**{name: about[name]}, limit=DIAGRAM).text
+        sent = [each for each in cluster.journal.find(limit=2_000) if (each.client_id or "").startswith("exam-")]
+        return cluster.diagrams.show(connection=sent[-1].connection, limit=DIAGRAM).text if sent else ""
+    except UnderstudyError as error:
+        return f"no diagram: {error}"
