@@ -237,7 +237,8 @@ def wrong_values(path: str, values: Iterable[Any]) -> Iterator[str]:
 
 def faults(observed: Observed) -> list[Fault]:
     """Return the table."""
-    table = [Fault("behaviour", each) for each in sorted({*MUTANTS.values(), *(name for _, name, _ in FURTHER)})]
+    named = {*MUTANTS.values(), *(name for _, name, _ in FURTHER)}
+    table = [Fault("behaviour", each) for each in sorted(named) if " " not in each]
     for path in sorted(path for path in observed.fields if " " not in path):
         if path in observed.sent and path.split(".")[0] != "ApiVersions":
             table += [Fault("field sent", f"send {path} {value}") for value in wrong_values(path, observed.sent[path])]

@@ -3,6 +3,9 @@
 The mutations are written where the client behaves: ``tests/exam/reference``.
 """
 
+from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
+from understudy.exam.scenario import SCENARIOS
+
 LOST, ERRORS = "gives-up-when-lost", "gives-up-on-errors"
 STALE_COORDINATOR, NO_JOIN = "keeps-old-coordinator", "never-joins-again"
 
@@ -206,10 +209,73 @@ MUTANTS = {
     "hostile/cluster-restarts": LOST,
 }
 
+SHAPES = {
+    "produce/keys": "send RecordBatch.records.key null",
+    "consumers/keys": "forgets-keys",
+    "produce/acks-of-the-leader": "send Produce.acks -1",
+    "produce/one-topic-of-two-refused": "first-partition-for-all",
+    "consumers/interleaved-aborted": "one-marker-ends-all",
+    "consumers/compacted": "counts-offsets",
+    "consumers/damaged-batch-is-not-skipped": "skips-damaged-batches",
+    "groups/commit-one-partition-refused": "first OffsetCommit.topics.partitions",
+    "groups/offsets-of-three-partitions": "first OffsetFetch.groups.topics.partitions",
+    "transactions/offsets-one-partition-refused": "first TxnOffsetCommit.topics.partitions",
+    **{f"produce/compressed-{each}": "send RecordBatch.codec 0" for each in ("gzip", "snappy", "lz4", "zstd")},
+    **{f"consumers/compressed-{each}": "skips-compressed-batches" for each in ("gzip", "snappy", "lz4", "zstd")},
+}
+STATES = {
+    "consumers/leader-moves-away": "keeps-old-leader",
+    "consumers/leader-returns": "take Fetch FENCED_LEADER_EPOCH as NONE",
+    "consumers/seek-discards-what-was-fetched": "keeps-buffer-after-seek",
+    "groups/commit-of-what-was-returned": "commits-what-is-buffered",
+    "groups/auto-commit": "never-commits-by-itself",
+    "groups/latest": "send ListOffsets.topics.partitions.timestamp -2",
+    "groups/removed-member": "keeps-dead-member-id",
+    "groups/removed-member-commits": "take OffsetCommit UNKNOWN_MEMBER_ID as NONE",
+    "groups/static-member-returns": "send JoinGroup.group_instance_id null",
+    "groups/static-member-fenced": "take OffsetCommit FENCED_INSTANCE_ID as NONE",
+    "transactions/pending-offsets": "send OffsetFetch.require_stable other",
+    "transactions/zombie-copier": "forgets-its-membership",
+}
+ANSWERED = {
+    "consumers/unknown-topic-or-partition": ERRORS,
+    "consumers/replica-not-available": ERRORS,
+    "consumers/list-offsets-offset-not-available": ERRORS,
+    "consumers/list-offsets-fenced-leader-epoch": ERRORS,
+    "consumers/list-offsets-leader-not-available": ERRORS,
+    "groups/joingroup-coordinator-not-available": ERRORS,
+    "groups/joingroup-rebalance-in-progress": NO_JOIN,
+    "groups/syncgroup-coordinator-not-available": ERRORS,
+    "groups/heartbeat-coordinator-not-available": ERRORS,
+}
+FAMILIES = {
+    "produce/refused-": "Produce",
+    "idempotence/": "Produce",
+    "transactions/record-": "Produce",
+    "transactions/end-refused-": "EndTxn",
+    "transactions/init-refused-": "InitProducerId",
+    "transactions/offsets-": "TxnOffsetCommit",
+    "groups/commit-refused-": "OffsetCommit",
+    "groups/refused-findcoordinator-": "FindCoordinator",
+    "groups/refused-joingroup-": "JoinGroup",
+    "groups/refused-syncgroup-": "SyncGroup",
+    "groups/refused-offsetfetch-": "OffsetFetch",
+    "consumers/": "Fetch",
+}
+MUTANTS |= SHAPES | STATES | ANSWERED
+for _name in (
+    SCENARIOS.keys() - MUTANTS.keys()
+):  # the families of scenarios/refusals.py: the code is taken for a success
+    _family = max((each for each in FAMILIES if _name.startswith(each)), key=len)
+    _code = _name.removeprefix(_family).upper().replace("-", "_")
+    MUTANTS[_name] = f"take {FAMILIES[_family]} {_code} as NONE"
+
 FURTHER = (
     ("transactions/commit", "keeps-old-epoch", "MUST"),
     ("transactions/fenced", "fencing-is-not-fatal", "MUST"),
     ("produce/plain", "writes-twice", "MUST"),
+    ("groups/static-member-returns", "static-member-leaves", "SHOULD"),
+    ("consumer-protocol/two-members", "ignores-revocation", "MUST"),
     ("sasl/wrong-password", "retries-refused-passwords", "SHOULD"),
     ("produce/silent-broker", "never-times-out", "SHOULD"),
 )

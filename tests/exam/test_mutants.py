@@ -54,7 +54,8 @@ def test_every_mutation_is_used() -> None:
     written = set(
         re.findall(r'"([a-z]+(?:-[a-z]+)+)"(?= (?:not )?in (?:self|network)\.mutations|, "|\}\.isdisjoint)', source)
     )
-    assert written == {*MUTANTS.values(), *(mutation for _, mutation, _ in FURTHER)}
+    used = {*MUTANTS.values(), *(mutation for _, mutation, _ in FURTHER)}
+    assert written == {each for each in used if " " not in each}  # the others are planted in what is sent and read
 
 
 @scenarios

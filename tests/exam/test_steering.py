@@ -14,6 +14,8 @@ OF_NAMES = {
     "coordinators": "coordinators",
     "clock": "clock",
     "evict": "members",
+    "MADE": "topics",
+    "configure": "topics",
     "versions": "versions",
     "security": "listeners",
 }

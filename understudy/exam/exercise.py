@@ -78,6 +78,11 @@ class Outcome:
         """Return whether the library reported success."""
         return self.offset is not None
 
+    @property
+    def reported(self) -> bool:
+        """Return whether the library reported an outcome."""
+        return self.acknowledged or self.error is not None
+
 
 class Producer:
     """A producer in the driver."""
@@ -86,12 +91,14 @@ class Producer:
         self.exercise, self.name = exercise, name
         self.sent: list[Outcome] = []
 
-    def send(self, values: Iterable[str], *, topic: str = "t", partition: int = 0) -> None:
+    def send(
+        self, values: Iterable[str], *, topic: str = "t", partition: int = 0, keys: Sequence[str] | None = None
+    ) -> None:
         """Pass records to the library."""
         first = len(self.sent)
         self.sent += [Outcome(value, topic, partition) for value in values]
         records = [
-            {"id": first + i, "partition": partition, "key": None, "value": outcome.value}
+            {"id": first + i, "partition": partition, "key": keys[i] if keys else None, "value": outcome.value}
             for i, outcome in enumerate(self.sent[first:])
         ]
         self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
@@ -104,6 +111,8 @@ class Producer:
             if not 0 <= each["id"] < len(self.sent):
                 raise DriverProblem(f"the answer to flush is wrong: record {each['id']} was never sent")
             outcome = self.sent[each["id"]]
+            if outcome.reported:
+                raise Violation(f"the outcome of record {outcome.value!r} was reported twice")
             if "error" in each:
                 outcome.error = library_error(each["error"])
             else:
@@ -181,9 +190,9 @@ class Consumer:
         """Join the group."""
         self.exercise.driver.call("subscribe", consumer=self.name, topics=topics or ["t"])
 
-    def poll(self, timeout_ms: int = 500) -> int:
-        """Poll once; return the number of records."""
-        result = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms)
+    def poll(self, timeout_ms: int = 500, **options: int) -> int:
+        """Poll once, `max_records` with the capability of this name; return the number of records."""
+        result = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms, **options)
         self.read += result.get("records", ())
         self.errors += map(library_error, result.get("errors", ()))
         return len(result.get("records", ()))
@@ -205,6 +214,7 @@ class Consumer:
 
     def commit(self) -> LibraryError | None:
         """Commit the positions; return the library's error."""
+        self.exercise.client(self.name).commands.add("commit_offsets")
         try:
             self.exercise.driver.call("commit_offsets", consumer=self.name, timeout_ms=self.exercise.timeout_ms)
         except CallError as error:
@@ -266,6 +276,10 @@ class Exercise:
         servers = self._servers(options.pop("listener", None))
         self.driver.call(command, name=name, bootstrap_servers=servers, client_id=name, **options)
         return name
+
+    def client(self, name: str) -> wire.Client:
+        """Return a client that was created."""
+        return next(each for each in self.clients if each.name == name)
 
     def _servers(self, listener: str | None) -> str:
         if listener is None:
@@ -334,6 +348,11 @@ class Exercise:
         """Fail the scenario with this sentence unless the condition is true. Raises Violation."""
         if not condition:
             raise Violation(text, level)
+
+    def require_situation(self, arose: bool, text: str) -> None:
+        """Raise NotExercised unless the situation arose."""
+        if not arose:
+            raise NotExercised(text)
 
     def met(self, *, every_fault: bool = True) -> bool:
         """Return whether requests have matched all faults, or any of them."""

@@ -5,13 +5,13 @@ Failures are repeated.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from understudy.client import Cluster, start
-from understudy.errors import UnderstudyError
+from understudy.errors import ControlError, UnderstudyError
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
 from understudy.exam import security, wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
@@ -68,7 +68,7 @@ class Runner:
         supports.
         """
         self.driver, self.plays, self.timeout_ms = driver, plays, timeout_ms
-        self.opened = opened or (lambda: start(**{**OPTIONS, **options}))
+        self.opened = opened or (lambda: started({**OPTIONS, **options}))
         self._playing: set[AnyDriver] = set()
         self._ended = threading.Event()
 
@@ -174,6 +174,8 @@ class Runner:
             return Verdict.NOT_SUPPORTED, str(reason), ()
         except NotExercised as reason:
             return Verdict.NOT_EXERCISED, str(reason), evidence_of(cluster)
+        except ControlError as error:
+            return Verdict.NOT_EXERCISED, f"the cluster did not do what the scenario needs: {error}", ()
         return Verdict.PASS, "", ()
 
     @contextmanager
@@ -197,6 +199,14 @@ class Runner:
             for driver in list(self._playing):
                 driver.__exit__(None, None, None)
             raise
+
+
+def started(options: Mapping[str, Any]) -> Cluster:
+    """Start a cluster; once more if that fails, as a port that was free may be taken by the time it is bound."""
+    try:
+        return start(**options)
+    except UnderstudyError:
+        return start(**options)
 
 
 def with_wire(

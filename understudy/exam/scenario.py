@@ -43,9 +43,12 @@ class Scenario:
         return self.id.partition("/")[0]
 
 
-STEERING: Final = frozenset({"brokers", "clock", "coordinators", "leaders", "listeners", "members", "versions"})
+STEERING: Final = frozenset(
+    {"brokers", "clock", "coordinators", "leaders", "listeners", "members", "topics", "versions"}
+)
 """What a scenario may need of a cluster besides faults: stopping brokers, advancing the clock, moving coordinators and
-leaders, removing members from their group, listeners with TLS and SASL, and APIs of an older release.
+leaders, removing members from their group, settings of topics, listeners with TLS and SASL, and APIs of an older
+release.
 """
 
 SCENARIOS: dict[str, Scenario] = {}

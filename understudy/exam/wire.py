@@ -36,6 +36,8 @@ class Client:
     name: str
     kind: str
     options: Options
+    commands: set[str] = field(default_factory=set)
+    """Commands after which requests are expected that the client does not send by itself."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def problems(clients: Iterable[Client], entries: Sequence[JournalEntry], *, habi
         found += _options(client, mine)
         for rule in RULES:
             found += rule(mine)
+        found += _commits(client, mine)
         if client.kind == "producer":
             found += _batches(client, mine)
             found += _offsets_in_transactions(mine, granted)
@@ -155,6 +158,15 @@ def _options(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Proble
                 if (sent or None) != (value or None):
                     yield Problem(entry, f"{wanted.field} is {sent!r}, where the application asked for {value!r}",
                                   wanted.level, habit=wanted.level is not Level.MUST)  # fmt: skip
+
+
+def _commits(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return commits of a consumer that is not to commit by itself."""
+    if client.kind == "consumer" and not client.options["auto_commit"] and "commit_offsets" not in client.commands:
+        for entry in entries:
+            if entry.api == "OffsetCommit":
+                yield Problem(entry, "the application has not asked for a commit, and disabled automatic ones",
+                              Level.SHOULD, habit=True)  # fmt: skip
 
 
 # --- producers --------------------------------------------------------------------------------------------------------

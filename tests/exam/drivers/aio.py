@@ -58,6 +58,7 @@ class Driver(Base):
             request_timeout_ms=options["request_timeout_ms"],
             retry_backoff_ms=options["retry_backoff_ms"],
             linger_ms=options["linger_ms"],
+            compression_type=None if options["compression"] == "none" else options["compression"],
             metadata_max_age_ms=5_000,
             **security(options),
         )
@@ -124,6 +125,7 @@ class Driver(Base):
             isolation_level=options["isolation"],
             auto_offset_reset=options["offset_reset"],
             enable_auto_commit=options["auto_commit"],
+            group_instance_id=options["instance_id"],
             session_timeout_ms=options["session_timeout_ms"],
             heartbeat_interval_ms=options["heartbeat_interval_ms"],
             request_timeout_ms=options["request_timeout_ms"],
@@ -145,9 +147,9 @@ class Driver(Base):
     async def subscribe(self, consumer: str, topics: Sequence[str]) -> None:
         self.consumers[consumer].subscribe(list(topics))
 
-    async def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+    async def poll(self, consumer: str, timeout_ms: int, max_records: int | None = None) -> Mapping[str, Any]:
         try:
-            polled = await self.consumers[consumer].getmany(timeout_ms=timeout_ms)
+            polled = await self.consumers[consumer].getmany(timeout_ms=timeout_ms, max_records=max_records)
         except errors.KafkaError as error:
             return {"records": [], "errors": [self.refusal(error).as_json()]}
         return polled_json(polled)

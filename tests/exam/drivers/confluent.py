@@ -60,8 +60,9 @@ class Driver(Base):
     version = str(confluent_kafka.libversion()[0])
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "reassign", "resubscribe",
-        "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "share_groups", "admin",
+        "reassign", "resubscribe", "max_records", "compression",
+        "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "auto_commit", "share_groups",
+        "admin",
         *SECURED,
     )  # fmt: skip
 
@@ -192,7 +193,7 @@ class Driver(Base):
     def subscribe(self, consumer: str, topics: list[str]) -> None:
         self.clients[consumer].subscribe(topics)
 
-    def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+    def poll(self, consumer: str, timeout_ms: int, max_records: int | None = None) -> Mapping[str, Any]:
         if isinstance(self.clients[consumer], ShareMember):
             return cast("Mapping[str, Any]", self.clients[consumer].poll(timeout_ms))
         records, errors = [], []
@@ -203,7 +204,7 @@ class Driver(Base):
                 records.append(record_json(*place, message.key(), message.value()))
             else:
                 errors.append(refused(message.error()).as_json())
-            message = self.clients[consumer].poll(0)
+            message = None if len(records) == max_records else self.clients[consumer].poll(0)
         errors += [Refused("other", None, cause).as_json() for cause in self.causes[consumer]]
         self.causes[consumer].clear()
         return {"records": records, "errors": errors}

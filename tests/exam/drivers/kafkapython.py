@@ -57,6 +57,7 @@ class Driver(Base):
             request_timeout_ms=options["request_timeout_ms"],
             retry_backoff_ms=options["retry_backoff_ms"],
             linger_ms=options["linger_ms"],
+            compression_type=None if options["compression"] == "none" else options["compression"],
             max_in_flight_requests_per_connection=options["max_in_flight"],
             max_block_ms=options["delivery_timeout_ms"],
             bootstrap_timeout_ms=options["delivery_timeout_ms"],
@@ -111,6 +112,7 @@ class Driver(Base):
             isolation_level=options["isolation"],
             auto_offset_reset=options["offset_reset"],
             enable_auto_commit=options["auto_commit"],
+            group_instance_id=options["instance_id"],
             session_timeout_ms=options["session_timeout_ms"],
             heartbeat_interval_ms=options["heartbeat_interval_ms"],
             request_timeout_ms=max(options["request_timeout_ms"], options["session_timeout_ms"] + 1_000),
@@ -134,9 +136,9 @@ class Driver(Base):
         # a poll ends meanwhile. groups/subscription-grows shows that; the other scenarios are about other things.
         client.topics()
 
-    def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+    def poll(self, consumer: str, timeout_ms: int, max_records: int | None = None) -> Mapping[str, Any]:
         try:
-            polled = self.consumers[consumer].poll(timeout_ms=timeout_ms)
+            polled = self.consumers[consumer].poll(timeout_ms=timeout_ms, max_records=max_records)
         except errors.KafkaError as error:
             return {"records": [], "errors": [self.refusal(error).as_json()]}
         return polled_json(polled)

@@ -64,8 +64,8 @@ def expiry(token: str) -> float:
 
 PURE_PYTHON = (
     "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-    "reassign", "resubscribe",
-    "groups", "assignment", "commit_offsets", "admin",
+    "reassign", "resubscribe", "max_records", "compression",
+    "groups", "assignment", "static_members", "commit_offsets", "auto_commit", "admin",
     *SECURED,
 )  # fmt: skip
 """The capabilities of both clients in pure Python."""

@@ -3,7 +3,7 @@
 import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from protocol.apis import ApiKey
@@ -24,9 +24,9 @@ from protocol.messages.offset_for_leader_epoch import (
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.records.batch import RecordBatch
-from protocol.records.records import read_records
+from protocol.records.records import Record, read_records
 from tests.exam.drivers.kit import record_json
-from tests.exam.reference.network import RETRIABLE, Lost, Network, Refused
+from tests.exam.reference.network import RETRIABLE, Lost, Network, Refused, first_error
 
 GROUP = 0
 EARLIEST, LATEST = -2, -1
@@ -55,6 +55,8 @@ class ReferenceConsumer:
     def __init__(self, network: Network, options: Mapping[str, Any]) -> None:
         self.network, self.options, self.mutations = network, options, network.mutations
         self.positions: dict[Place, int] = {}
+        self.buffer: list[dict[str, Any]] = []
+        self.ahead: dict[Place, int] = {}
         self.topics: list[str] = []
         self.epochs: dict[Place, int] = {}
         self.confirmed: dict[Place, int] = {}
@@ -72,11 +74,30 @@ class ReferenceConsumer:
         if self.positions and "keeps-first-assignment" in self.mutations:
             return
         self.positions = dict.fromkeys(places, 0) if "starts-at-zero" in self.mutations else dict(places)
+        self._discard(lambda _place: True)
 
     def seek(self, place: Place, offset: int) -> None:
         """Move."""
         if "ignores-seek" not in self.mutations:
             self.positions[place] = offset
+            if "keeps-buffer-after-seek" not in self.mutations:
+                self._discard(lambda each: each == place)
+
+    def _discard(self, discarded: Callable[[Place], bool]) -> None:
+        """Forget what was fetched of partitions and not returned yet."""
+        self.buffer = [each for each in self.buffer if not discarded((each["topic"], each["partition"]))]
+        self.ahead = {place: offset for place, offset in self.ahead.items() if not discarded(place)}
+
+    def _returned(self, limit: int | None) -> list[dict[str, Any]]:
+        """Return buffered records, at most `limit`: the positions are those after them."""
+        limit = len(self.buffer) if limit is None else limit
+        records, self.buffer = self.buffer[:limit], self.buffer[limit:]
+        for each in records:
+            self.positions[each["topic"], each["partition"]] = each["offset"] + 1
+        left = {(each["topic"], each["partition"]) for each in self.buffer}
+        for place in self.ahead.keys() - left:
+            self.positions[place] = self.ahead.pop(place)
+        return records
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group, or join it again with other topics."""
@@ -86,28 +107,31 @@ class ReferenceConsumer:
             self.joining.join()
         self.topics, self.generation = list(topics), -1
 
-    def poll(self, timeout_ms: int) -> list[dict[str, Any]]:
-        """What has arrived."""
+    def poll(self, timeout_ms: int, max_records: int | None = None) -> list[dict[str, Any]]:
+        """What has arrived; what is more than `max_records` is returned later."""
         until = time.monotonic() + timeout_ms / 1000
-        records: list[dict[str, Any]] = []
+        if self.join_errors:
+            self.errors.append(self.join_errors.pop())
         if self.stopped:
             self.network.never.wait(timeout_ms / 1000)
-        while not records and not self.stopped:
+        while not self.stopped:
             try:
                 if not self._keep_membership():
                     self.joining.join(max(until - time.monotonic(), 0))
+                buffered = {(each["topic"], each["partition"]) for each in self.buffer}
                 for place in list(self.positions) if not self.joining.is_alive() else ():
-                    records += self._fetch(place)
+                    if place not in buffered:
+                        self.buffer += self._fetch(place)
             except Refused as error:
                 self.errors.append(error)
                 if not {"gives-up-on-errors", "gives-up-when-lost"}.isdisjoint(self.mutations):
                     self.stopped = True
                 break
-            if time.monotonic() >= until:
+            if self.buffer or time.monotonic() >= until:
                 break
-            if not records:
-                self.network.never.wait(0.01)
-        return records
+            self._returned(0)
+            self.network.never.wait(0.01)
+        return self._returned(max_records)
 
     def _fetch(self, place: Place) -> list[dict[str, Any]]:
         topic, partition = place
@@ -116,7 +140,8 @@ class ReferenceConsumer:
         newest = self.network.leader_epochs[place]
         if max(self.epochs.get(place, newest), self.confirmed.get(place, -1)) < newest:
             self._confirm(place, deadline)
-        asked = FetchPartition(partition, self.positions[place], 1_000_000)
+        epoch = self.network.leader_epochs.get(place, -1)
+        asked = FetchPartition(partition, self.positions[place], 1_000_000, current_leader_epoch=epoch)
         committed = bool(self._isolation())
         request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [asked])], 0, -1)
         try:
@@ -158,6 +183,7 @@ class ReferenceConsumer:
             if "skips-after-error" in self.mutations:
                 self.positions[place] += 1
             elif "gives-up-on-errors" in self.mutations or code not in RETRIABLE:
+                self.positions.pop(place)
                 raise Refused("other", code, code.name)
             self.network.forget_leader(*place)
             self.network.pause(deadline)
@@ -225,21 +251,37 @@ class ReferenceConsumer:
                 break
             at += batch.size
             if not batch.crc_ok() and "ignores-checksums" not in self.mutations:
+                if "skips-damaged-batches" in self.mutations:
+                    self.ahead[place] = batch.next_offset
                 return records
             for each in [each for each in aborted if each.first_offset <= batch.last_offset]:
                 open_aborted.add(each.producer_id)
                 aborted.remove(each)
-            if batch.is_control:
-                open_aborted.discard(batch.producer_id)
-            elif not (batch.is_transactional and batch.producer_id in open_aborted):
+            if self._is_visible(batch, open_aborted):
                 records += [
-                    record_json(*place, record.offset, record.key, record.value)
-                    for record in read_records(batch)
+                    record_json(*place, self._offset(batch, index, record), self._key(record), record.value)
+                    for index, record in enumerate(read_records(batch))
                     if record.offset >= self.positions[place] or "delivers-whole-batches" in self.mutations
                 ]
-            self.positions[place] = max(self.positions[place], batch.next_offset)
+            self.ahead[place] = max(self.positions[place], batch.next_offset)
             self.epochs[place] = batch.partition_leader_epoch
         return records
+
+    def _is_visible(self, batch: RecordBatch, open_aborted: set[int]) -> bool:
+        """Whether a batch has records for the application; a marker ends its producer's aborted transaction."""
+        if batch.is_control:
+            ended = open_aborted if "one-marker-ends-all" in self.mutations else {batch.producer_id}
+            open_aborted -= set(ended)
+            return False
+        if batch.codec and "skips-compressed-batches" in self.mutations:
+            return False
+        return not (batch.is_transactional and batch.producer_id in open_aborted)
+
+    def _key(self, record: Record) -> bytes | None:
+        return None if "forgets-keys" in self.mutations else record.key
+
+    def _offset(self, batch: RecordBatch, index: int, record: Record) -> int:
+        return batch.base_offset + index if "counts-offsets" in self.mutations else record.offset
 
     # --- membership --------------------------------------------------------------------------------------------------
 
@@ -247,10 +289,12 @@ class ReferenceConsumer:
         deadline = time.monotonic() + DEADLINE_S
         return self.network.ask_coordinator(GROUP, self.options["group"], api, version, request, deadline, patience_s)
 
+    def _instance(self) -> str | None:
+        instance: str | None = self.options["instance_id"]
+        return instance
+
     def _keep_membership(self) -> bool:
         """Whether there is nothing to wait for: joining takes until the other members have come."""
-        if self.join_errors:
-            raise self.join_errors.pop()
         if not self.topics:
             return True
         if self.generation < 0 and not self.joining.is_alive():
@@ -260,7 +304,7 @@ class ReferenceConsumer:
             return False
         if time.monotonic() >= self.next_heartbeat:
             self.next_heartbeat = time.monotonic() + self.options["heartbeat_interval_ms"] / 1000
-            request = HeartbeatRequest(self.options["group"], self.generation, self.member_id)
+            request = HeartbeatRequest(self.options["group"], self.generation, self.member_id, self._instance())
             code = self._ask(ApiKey.HEARTBEAT, 4, request).error_code
             self._rejoin_after(code)
             self.stopped = code is not ErrorCode.NONE and "stops-when-removed" in self.mutations
@@ -271,6 +315,7 @@ class ReferenceConsumer:
             self._join()
         except Refused as error:
             self.join_errors.append(error)
+            self.stopped = self.stopped or error.code not in {None, ErrorCode.REQUEST_TIMED_OUT.name}
         except ValueError as error:  # a planted fault made nonsense of a response
             self.join_errors.append(Refused("other", None, str(error)))
 
@@ -280,7 +325,7 @@ class ReferenceConsumer:
         if code not in JOIN_AGAIN or "never-joins-again" in self.mutations:
             self.stopped = True
             raise Refused("fatal", code, code.name)
-        if code is ErrorCode.UNKNOWN_MEMBER_ID:
+        if code is ErrorCode.UNKNOWN_MEMBER_ID and "keeps-dead-member-id" not in self.mutations:
             self.member_id = ""
         self.generation = -1
 
@@ -289,7 +334,13 @@ class ReferenceConsumer:
         while self.generation < 0:
             protocols = [JoinGroupRequestProtocol("range", subscription(self.topics))]
             request = JoinGroupRequest(
-                group, self.options["session_timeout_ms"], self.member_id, "consumer", protocols, 5_000
+                group,
+                self.options["session_timeout_ms"],
+                self.member_id,
+                "consumer",
+                protocols,
+                5_000,
+                self._instance(),
             )
             joined = self._ask(ApiKey.JOIN_GROUP, 7, request, DEADLINE_S)
             if joined.error_code is not ErrorCode.NONE:
@@ -301,7 +352,9 @@ class ReferenceConsumer:
                 continue
             self.member_id = joined.member_id
             shares = self._shares(joined) if joined.leader == joined.member_id else []
-            sync = SyncGroupRequest(group, joined.generation_id, self.member_id, shares, None, "consumer", "range")
+            sync = SyncGroupRequest(
+                group, joined.generation_id, self.member_id, shares, self._instance(), "consumer", "range"
+            )
             synced = self._ask(ApiKey.SYNC_GROUP, 5, sync)
             if synced.error_code is not ErrorCode.NONE:
                 self._rejoin_after(synced.error_code)
@@ -340,6 +393,9 @@ class ReferenceConsumer:
             groups=[OffsetFetchRequestGroup(self.options["group"], topics)], require_stable=True
         )
         found = self._ask(ApiKey.OFFSET_FETCH, 8, request) if places else None
+        code = ErrorCode.NONE if found is None else first_error(found)
+        if code is not ErrorCode.NONE:
+            raise Refused("other", code, code.name)
         committed = {
             (topic.name, each.partition_index): each.committed_offset
             for group in (found.groups if found else ())
@@ -347,6 +403,7 @@ class ReferenceConsumer:
             for each in topic.partitions
         }
         self.positions = {}
+        self._discard(lambda _place: True)
         for place in places:
             offset = -1 if "ignores-committed-offsets" in self.mutations else committed.get(place, -1)
             if offset < 0:
@@ -357,11 +414,15 @@ class ReferenceConsumer:
         """Commit the positions. Raises Refused."""
         if self.joining.is_alive():
             raise Refused("retriable", ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
+        positions = self.positions | (self.ahead if "commits-what-is-buffered" in self.mutations else {})
         topics = [
-            OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(p, offset)])
-            for (topic, p), offset in self.positions.items()
+            OffsetCommitRequestTopic(
+                name, [OffsetCommitRequestPartition(p, o) for (t, p), o in positions.items() if t == name]
+            )
+            for name in sorted({topic for topic, _ in positions})
         ]
-        request = OffsetCommitRequest(self.options["group"], self.generation, self.member_id, -1, topics)
+        group, instance = self.options["group"], self._instance()
+        request = OffsetCommitRequest(group, self.generation, self.member_id, -1, topics, instance)
         if "commits-rewound" in self.mutations:
             topics[0].partitions[0].committed_offset -= 1
         if "commits-once" in self.mutations:
@@ -378,10 +439,13 @@ class ReferenceConsumer:
                     raise Refused("other", each.error_code, each.error_code.name)
 
     def close(self) -> None:
-        """Leave the group."""
+        """Commit if that is automatic; leave the group, unless the member is static: it is to return (KIP-345)."""
         if self.joining.is_alive():
             self.joining.join(DEADLINE_S)
-        if self.member_id and "closes-without-leaving" not in self.mutations:
+        if self.member_id and self.options["auto_commit"] and "never-commits-by-itself" not in self.mutations:
+            self.commit()
+        leaves = "closes-without-leaving" not in self.mutations
+        if self.member_id and (leaves if self._instance() is None else "static-member-leaves" in self.mutations):
             self._ask(
                 ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest(self.options["group"], "", [MemberIdentity(self.member_id)])
             )

@@ -33,6 +33,7 @@ class ProtocolConsumer(ReferenceConsumer):
         if code in OUT and "never-joins-again" not in self.mutations:
             self.stopped = "stops-when-removed" in self.mutations
             self.positions, self.epoch, self.next_heartbeat = {}, JOINS, 0.0
+            self._discard(lambda _place: True)
         elif code is not ErrorCode.NONE:
             self.stopped = True
             raise Refused("fatal", code, code.name)
@@ -65,7 +66,9 @@ class ProtocolConsumer(ReferenceConsumer):
 
     def _take(self, places: set[Place]) -> None:
         """Give up what is not assigned any more; begin the rest at its committed offsets."""
-        self.positions = {place: offset for place, offset in self.positions.items() if place in places}
+        if "ignores-revocation" not in self.mutations:
+            self.positions = {place: offset for place, offset in self.positions.items() if place in places}
+            self._discard(lambda place: place not in places)
         added = sorted(places - self.positions.keys())
         names = sorted({name for name, _ in added})
         topics = [OffsetFetchRequestTopics(each, [p for name, p in added if name == each]) for each in names]

@@ -25,7 +25,8 @@ class ReferenceDriver(kit.Base):
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "groups", "assignment",
         "commit_offsets", "consumer_protocol", "admin", "reassign",
-        "resubscribe", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "share_groups",
+        "resubscribe", "max_records", "static_members", "auto_commit", "compression",
+        "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "share_groups",
     )  # fmt: skip
 
     def __init__(self, mutations: frozenset[str] = frozenset()) -> None:
@@ -92,9 +93,9 @@ class ReferenceDriver(kit.Base):
     def subscribe(self, consumer: str, topics: Sequence[str]) -> None:
         self.consumers[consumer].subscribe(topics)
 
-    def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+    def poll(self, consumer: str, timeout_ms: int, max_records: int | None = None) -> Mapping[str, Any]:
         source = self.consumers[consumer]
-        records = source.poll(timeout_ms)
+        records = source.poll(timeout_ms) if max_records is None else source.poll(timeout_ms, max_records)
         errors = [self.refusal(error).as_json() for error in source.errors]
         source.errors.clear()
         return {"records": records, "errors": errors}

@@ -21,7 +21,7 @@ from tests.exam.reference.authentication import NotLetIn, Security
 from tests.exam.reference.planted import Planted
 from tests.wire import Closed, Wire
 
-BACKOFF_S = 0.02
+BACKOFF_S = 0.05
 RETRIABLE = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -43,6 +43,8 @@ RETRIABLE = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
     }
 )
 
@@ -238,7 +240,7 @@ class Network:
             (found,) = self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, deadline).coordinators
             if found.error_code is ErrorCode.NONE:
                 self.coordinators[kind, key] = f"{found.host}:{found.port}"
-            elif "gives-up-on-errors" in self.mutations:
+            elif "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
                 raise Refused("other", found.error_code, "no coordinator")
             else:
                 self.pause(deadline)

@@ -43,6 +43,7 @@ class ReferenceProducer:
         self.sequences: dict[tuple[str, int], int] = {}
         self.queue: deque[Batch] = deque()
         self.outcomes: list[dict[str, Any]] = []
+        self.early: dict[int, Any] = {}
         self.failed: Refused | None = None
         self.fatal: Refused | None = None
         self.used = False
@@ -111,16 +112,44 @@ class ReferenceProducer:
             base = self._judge(batch, found, deadline)
             if base is not None:
                 if "writes-twice" in self.mutations:
-                    self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch))
+                    self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request([batch]))
                 return base
 
     def _attempt(self, address: str, batch: Batch, patience_s: float) -> Any:
-        """The answer for the batch's partition. Raises Lost, also where the answer does not mention it."""
-        answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch), patience_s)
-        for topic in answer.responses:
-            for each in topic.partition_responses:
-                return each
-        raise Lost("no partition in the answer")
+        """The answer for the batch's partition. Raises Lost, also where the answer does not mention it.
+
+        Batches that wait for other partitions of the same leader are sent together with it; what was answered for them
+        is kept until it is their turn.
+        """
+        if id(batch) in self.early:
+            return self.early.pop(id(batch))
+        together = [batch, *self._companions(address, batch)]
+        answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(together), patience_s)
+        answered = [
+            ((topic.name, each.index), each) for topic in answer.responses for each in topic.partition_responses
+        ]
+        found = dict(answered)
+        if "first-partition-for-all" in self.mutations:
+            found = dict.fromkeys(((each.topic, each.partition) for each in together), answered[0][1])
+        for each in together[1:]:
+            if (each.topic, each.partition) in found:
+                self.early[id(each)] = found[each.topic, each.partition]
+        if (batch.topic, batch.partition) not in found:
+            raise Lost("no partition in the answer")
+        return found[batch.topic, batch.partition]
+
+    def _companions(self, address: str, batch: Batch) -> list[Batch]:
+        """The first batches in the queue for other partitions of the same broker, numbered."""
+        found: dict[tuple[str, int], Batch] = {}
+        for each in self.queue:
+            place = each.topic, each.partition
+            known = self.network.nodes.get(self.network.leaders.get(place, -1))
+            if place != (batch.topic, batch.partition) and known == address and id(each) not in self.early:
+                found.setdefault(place, each)
+        for each in found.values():
+            if each.sequence < 0:
+                self._number(each)
+        return list(found.values())
 
     def _after_loss(self, batch: Batch, error: Lost) -> int | None:
         if "lost-answer-is-success" in self.mutations:
@@ -141,7 +170,7 @@ class ReferenceProducer:
             return -1
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER and "duplicate-is-error" not in self.mutations:
             return -1
-        if code is ErrorCode.UNKNOWN_PRODUCER_ID and self.options["idempotent"]:
+        if code is ErrorCode.UNKNOWN_PRODUCER_ID and self.options["transactional_id"] is None:
             if "keeps-unknown-producer-id" not in self.mutations:
                 self.initialize(deadline)
             self.sequences.clear()
@@ -177,7 +206,15 @@ class ReferenceProducer:
     def _version(self) -> int:
         return 12 if self.options["transactional_id"] else 9
 
-    def _request(self, batch: Batch) -> ProduceRequest:
+    def _request(self, batches: Sequence[Batch]) -> ProduceRequest:
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for each in batches:
+            topics.setdefault(each.topic, []).append(PartitionProduceData(each.partition, self._written(each)))
+        acks = -1 if self.options["acks"] == "all" else int(self.options["acks"])
+        data = [TopicProduceData(name, partitions) for name, partitions in topics.items()]
+        return ProduceRequest(self.options["transactional_id"], acks, 1_000, data)
+
+    def _written(self, batch: Batch) -> bytearray:
         now_ms = int(time.time() * 1000)
         records = [
             Record(index, now_ms, None if record["key"] is None else record["key"].encode(), record["value"].encode())
@@ -191,10 +228,7 @@ class ReferenceProducer:
             "transactional": known and bool(self.options["transactional_id"]),
             "codec": Codec[self.options["compression"].upper()],
         }
-        written = build_batch(map(self.network.planted.record, records), **self.network.planted.header(header))
-        data = PartitionProduceData(batch.partition, written)
-        acks = -1 if self.options["acks"] == "all" else int(self.options["acks"])
-        return ProduceRequest(self.options["transactional_id"], acks, 1_000, [TopicProduceData(batch.topic, [data])])
+        return build_batch(map(self.network.planted.record, records), **self.network.planted.header(header))
 
     # --- producer ids and transactions -------------------------------------------------------------------------------
 
@@ -270,10 +304,12 @@ class ReferenceProducer:
         if "forgets-offsets" in self.mutations:
             return
         self.used = True
-        topics = [
-            TxnOffsetCommitRequestTopic(topic, [TxnOffsetCommitRequestPartition(partition, offset)])
-            for (topic, partition), offset in positions.items()
-        ]
+        if "forgets-its-membership" in self.mutations:
+            generation, member_id = -1, ""
+        places: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in positions.items():
+            places.setdefault(topic, []).append(TxnOffsetCommitRequestPartition(partition, offset))
+        topics = [TxnOffsetCommitRequestTopic(topic, partitions) for topic, partitions in places.items()]
         request = TxnOffsetCommitRequest(
             str(self.options["transactional_id"]), group, self.producer_id, self.epoch, topics, generation, member_id
         )

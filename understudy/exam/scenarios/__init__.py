@@ -16,6 +16,9 @@ from understudy.exam.scenarios import (  # noqa: I001 - the order of the report
     throttling,
     bootstrap,
     hostile,
+    refusals,
+    shapes,
+    states,
 )
 
 __all__ = [
@@ -28,8 +31,11 @@ __all__ = [
     "hostile",
     "idempotence",
     "produce",
+    "refusals",
     "sasl",
+    "shapes",
     "share",
+    "states",
     "throttling",
     "tls",
     "transactions",

@@ -293,6 +293,17 @@ def coordinator_moves(exercise: Exercise) -> None:
     consumer.poll_for(20)
     missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - set(consumer.values()))
     exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
+    check_heartbeats(exercise, consumer, "Heartbeat", at % 3 + 1)
+
+
+def check_heartbeats(exercise: Exercise, consumer: Consumer, api: str, broker: int) -> None:
+    """Require that the broker, which is the coordinator now, accepts heartbeats of the member."""
+    until = exercise.deadline()
+    while not exercise.past(until):
+        if any(entry.broker == broker and not entry.error for entry in exercise.journal(consumer.name, api)):
+            return
+        consumer.poll(200)
+    exercise.require(False, f"the new coordinator got no {api}: the member will be removed")
 
 
 @scenario(

@@ -1,5 +1,7 @@
 """Transactions (KIP-98, KIP-447, KIP-588, KIP-890): all or nothing, and fenced producers are informed."""
 
+import time
+
 from understudy.exam.exercise import Exercise, Producer
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
@@ -22,6 +24,13 @@ def check_committed(exercise: Exercise) -> None:
     """Require that two transactions in a row are complete and committed despite the fault."""
     producer = exercise.transactional()
     commit_ten(producer, "a")
+    until = exercise.deadline()
+    while len(exercise.committed_values()) < 10 and not exercise.past(until):  # markers are written after the response
+        time.sleep(0.05)
+    exercise.require(
+        exercise.committed_values() == numbered(10, "a"),
+        f"read_committed sees {len(exercise.committed_values())} of 10 records of a commit that is reported as done",
+    )
     commit_ten(producer, "b")
     exercise.require_exercised()
     exercise.require_once_in_order(producer)
@@ -269,15 +278,20 @@ def empty(exercise: Exercise) -> None:
     exercise.require(exercise.committed_values() == numbered(10), "the transaction after the empty ones is missing")
 
 
-def copy(exercise: Exercise, fault_api: str = "") -> None:
-    """Read 20 records, and write each to `u` in transactions that commit the consumer's positions."""
+def copy(exercise: Exercise, fault_api: str = "", *, error: str = "") -> None:
+    """Read 20 records, and write each to `u` in transactions that commit the consumer's positions.
+
+    One request of `fault_api` is refused with `error`, or else its response is lost.
+    """
     exercise.write(numbered(20))
     consumer = exercise.consumer(group="copier", isolation="read_committed")
     consumer.subscribe("t")
     producer = exercise.transactional()
     copied = 0
     consumer.poll_for(1)
-    if fault_api:
+    if error:
+        exercise.fault(api=fault_api, error=error)
+    elif fault_api:
         exercise.fault(api=fault_api, apply_then=Disconnect())
     while copied < len(consumer.read):
         batch = consumer.values()[copied:]

@@ -1,0 +1,320 @@
+"""Shapes of requests and responses: keys, codecs, several partitions, batches and transactions at once."""
+
+from understudy.exam.driver import CallError, NotSupported
+from understudy.exam.exercise import Consumer, Exercise, Producer
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios import groups, produce, transactions
+from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
+from understudy.exam.scenarios.consumers import SKIPPED, TRANSACTIONS, check_read
+from understudy.exam.scenarios.values import numbered
+
+MADE = "made"
+
+
+@scenario(
+    "produce/keys",
+    "Records with keys",
+    rule="core C.2",
+    needs="producer",
+    correct="Writes each record with its key.",
+    loss="Consumers that find no key, and compaction that refuses the records.",
+)
+def keys(exercise: Exercise) -> None:
+    """Write ten keys, and one record without."""
+    producer = exercise.producer()
+    producer.send(numbered(10), keys=numbered(10, "key"))
+    producer.send(["without"])
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    found = [None if record.key is None else record.key.decode() for record in exercise.log()]
+    exercise.require(found == [*numbered(10, "key"), None], f"the keys in the log are {found}")
+
+
+@scenario(
+    "consumers/keys",
+    "Records with keys are read",
+    rule="core C.2",
+    needs=CONSUMER,
+    correct="Returns the key of each record.",
+    loss="An application that cannot assign its records.",
+)
+def read_keys(exercise: Exercise) -> None:
+    """Read ten keys."""
+    rows = zip(numbered(10, "key"), numbered(10), strict=True)
+    exercise.cluster.topics["t"].write(*({"key": key, "value": value, "partition": 0} for key, value in rows))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    check_read(exercise, consumer, numbered(10))
+    found = [record.get("key") for record in consumer.read]
+    exercise.require(found == numbered(10, "key"), f"the keys that were read are {found}")
+
+
+@scenario(
+    "produce/acks-of-the-leader",
+    "acks=1",
+    rule="core D.2: acks",
+    needs="producer",
+    correct="Sends acks=1, and reports the offset that the leader returned.",
+    loss="Records that are acknowledged before they are replicated, or slower than the application allows.",
+)
+def acks_of_the_leader(exercise: Exercise) -> None:
+    """Write twenty records; the wire shows acks."""
+    producer = exercise.producer(acks="1")
+    producer.send(numbered(20))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+
+
+for _codec in ("gzip", "snappy", "lz4", "zstd"):
+
+    def _compressed(exercise: Exercise, codec: str = _codec) -> None:
+        try:
+            producer = exercise.producer(compression=codec, linger_ms=20)
+        except CallError as error:
+            raise NotSupported(f"no producer with {codec}: {error}") from error
+        values = [f"{value} {'a' * 500}" for value in numbered(20)]
+        producer.send(values)
+        producer.flush()
+        exercise.require_acknowledged(producer)
+        exercise.require_no_loss(producer)
+        used = {batch.compression for batch in producer.batches()}
+        exercise.require(used == {codec}, f"the batches are compressed by {', '.join(sorted(used))}, not by {codec}")
+
+    scenario(
+        f"produce/compressed-{_codec}",
+        f"Compression by {_codec}",
+        rule="core C.2: attributes",
+        needs="producer compression",
+        correct="Compresses its batches with the codec that the application chose.",
+        loss="Five times the bytes on disk and wire.",
+    )(_compressed)
+
+    def _decompressed(exercise: Exercise, codec: str = _codec) -> None:
+        exercise.cluster.topics.create(MADE, partitions=1, configs={"compression.type": codec})
+        values = [f"{value} {'a' * 500}" for value in numbered(20)]
+        exercise.write(values[:10], topic=MADE)
+        exercise.write(values[10:], topic=MADE)
+        consumer = exercise.consumer()
+        consumer.assign(5, topic=MADE)
+        check_read(exercise, consumer, values[5:])
+
+    scenario(
+        f"consumers/compressed-{_codec}",
+        f"Batches that are compressed by {_codec}",
+        rule="core C.2: attributes",
+        needs="consumer compression",
+        steers="topics",
+        correct="Decompresses each batch, and begins within it.",
+        loss=SKIPPED,
+    )(_decompressed)
+
+
+@scenario(
+    "produce/one-topic-of-two-refused",
+    "Records of one of two topics are too large",
+    rule="core D.2: errors by partition; message.max.bytes",
+    needs="producer",
+    steers="leaders topics",
+    correct="Reports the outcome of each record by the error of its own partition.",
+    loss=produce.LOST,
+)
+def one_topic_of_two_refused(exercise: Exercise) -> None:
+    """Limit the size of records in one topic; both have the same leader, so that one request may carry both."""
+    exercise.cluster.topics["u"].configure({"max.message.bytes": "1000"})
+    for topic in ("t", "u"):
+        exercise.cluster.topics[topic].partitions[0].move_leader(1)
+    producer = produce.connected(exercise, delivery_timeout_ms=4_000, linger_ms=50)
+    producer.send(["fits"], topic="u")
+    producer.flush()
+    for number in range(3):
+        producer.send([f"small{number}"])
+        producer.send([f"large{number} {'a' * 2_000}"], topic="u")
+    producer.flush(8_000)
+    for each in producer.sent:
+        if each.value.startswith("large"):
+            exercise.require(not each.acknowledged, "a record was reported as written which its partition refused")
+    written = [each for each in producer.sent if each.topic == "t"]
+    exercise.require(all(each.acknowledged for each in written), "a record failed because another topic's did",
+                     Level.SHOULD)  # fmt: skip
+    exercise.require_no_loss(producer)
+
+
+@scenario(
+    "consumers/interleaved-aborted",
+    "Two producers whose transactions overlap, one of them is aborted",
+    rule="KIP-98: aborted transactions by producer id and first offset",
+    needs=TRANSACTIONS,
+    correct="Discards the records of each aborted transaction up to its own marker.",
+    loss="Aborted records are read, or committed ones are not.",
+)
+def interleaved_aborted(exercise: Exercise) -> None:
+    """Let each marker lie between records of the other producer, and abort the second transaction too."""
+    first, second = exercise.transactional("tx-1"), exercise.transactional("tx-2")
+
+    def write(producer: Producer, prefix: str) -> None:
+        producer.send(numbered(3, prefix))
+        producer.flush()
+
+    for each in (first, second):
+        each.call("begin")
+    write(first, "lost-a")
+    write(second, "kept-b")
+    write(first, "lost-c")
+    first.call("abort")
+    write(second, "kept-d")
+    first.call("begin")
+    write(first, "lost-e")
+    second.call("commit")
+    second.call("begin")
+    write(second, "lost-f")
+    first.call("abort")
+    write(second, "lost-g")
+    first.call("begin")
+    write(first, "kept-h")
+    second.call("abort")
+    first.call("commit")
+    consumer = exercise.consumer(isolation="read_committed")
+    consumer.assign(0)
+    check_read(exercise, consumer, [*numbered(3, "kept-b"), *numbered(3, "kept-d"), *numbered(3, "kept-h")])
+
+
+@scenario(
+    "consumers/compacted",
+    "A log with gaps, within batches and between them",
+    rule="core F.6: compaction keeps offsets",
+    needs=CONSUMER,
+    steers="topics clock",
+    correct="Takes the offset of each record from its batch, and goes on after the last offset of the batch.",
+    loss="Wrong offsets are committed, and records are read twice or skipped.",
+)
+def compacted(exercise: Exercise) -> None:
+    """Overwrite most keys of the first batches, and compact."""
+    settings = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
+    exercise.cluster.topics.create(MADE, partitions=1, configs=settings)
+    topic = exercise.cluster.topics[MADE]
+    for part in range(6):
+        rows = ({"key": f"key{number % (part + 2)}", "value": f"{part}-{number} {'a' * 150}"} for number in range(10))
+        topic.write(*({**row, "partition": 0} for row in rows))
+    exercise.cluster.clock.advance(seconds=5)
+    topic.write({"key": "last", "value": "last", "partition": 0})  # begins a segment: the active one is not compacted
+    exercise.cluster.compaction.run()
+    log = exercise.log(MADE)
+    exercise.require_situation(len(log) < 60, "the log was not compacted")
+    consumer = exercise.consumer()
+    consumer.assign(0, topic=MADE)
+    check_read(exercise, consumer, exercise.log_values(MADE))
+    offsets = [record["offset"] for record in consumer.read]
+    exercise.require(offsets == [record.offset for record in log], f"the offsets that were reported are {offsets}")
+
+
+@scenario(
+    "consumers/damaged-batch-is-not-skipped",
+    "A byte of a batch is wrong, once, and another batch follows",
+    rule="check.crcs; RecordBatch.ensureValid",
+    needs=CONSUMER,
+    correct="Fetches the batch again, or reports the error.",
+    loss="Records that are silently skipped.",
+)
+def damaged_batch_is_not_skipped(exercise: Exercise) -> None:
+    """Damage it in transit, once; the next batch is written afterwards."""
+    exercise.write(["a" * 50])
+    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    for _ in range(3):
+        consumer.poll(200)
+    exercise.write(["b" * 50])
+    until = exercise.deadline()
+    while not exercise.past(until) and not consumer.errors and "b" * 50 not in consumer.values():
+        consumer.poll(200)
+    exercise.require_exercised()
+    offsets = {record["offset"] for record in consumer.read}
+    exercise.require(bool(offsets) or bool(consumer.errors), "nothing was read, and no error was reported")
+    exercise.require(0 in offsets or 1 not in offsets or bool(consumer.errors), "the damaged batch was skipped")
+
+
+def three_partitions_read(exercise: Exercise, **options: str) -> Consumer:
+    """Return a member that has read two records from each of three partitions."""
+    for partition in range(3):
+        exercise.write(numbered(2, f"p{partition}-"), topic="many", partition=partition)
+    consumer = exercise.consumer(group="g", **options)
+    consumer.subscribe("many")
+    consumer.poll_for(6)
+    exercise.require(len(consumer.read) == 6, f"read {consumer.values()}")
+    return consumer
+
+
+@scenario(
+    "groups/commit-one-partition-refused",
+    "OffsetCommit succeeds for two partitions, and fails for the last one",
+    rule="ConsumerCoordinator.OffsetCommitResponseHandler: errors by partition",
+    needs=groups.COMMITS,
+    correct="Reports that the commit failed.",
+    loss=groups.LOST,
+)
+def commit_one_partition_refused(exercise: Exercise) -> None:
+    """Return TOPIC_AUTHORIZATION_FAILED for the third partition of the response."""
+    consumer = three_partitions_read(exercise)
+    path = {"topics.0.partitions.2.error_code": "TOPIC_AUTHORIZATION_FAILED"}
+    exercise.fault(api="OffsetCommit", alter=path, times=None)
+    error = consumer.commit()
+    exercise.require_exercised()
+    exercise.require(error is not None, "a commit is reported as done which was refused for one partition")
+
+
+@scenario(
+    "groups/offsets-of-three-partitions",
+    "Three partitions with different committed offsets",
+    rule="groups B.2",
+    needs=groups.COMMITS,
+    correct="Continues each partition at its own offset.",
+    loss=groups.LOST,
+)
+def offsets_of_three_partitions(exercise: Exercise) -> None:
+    """Write one, two and three records; the next member reads only what comes later."""
+    for partition in range(3):
+        exercise.write(numbered(partition + 1, f"p{partition}-"), topic="many", partition=partition)
+    first = exercise.consumer(group="g")
+    first.subscribe("many")
+    first.poll_for(6)
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    offsets = {each.partition: each.offset for each in exercise.group("g").offsets}
+    exercise.require(offsets == {0: 1, 1: 2, 2: 3}, f"committed {offsets}")
+    first.close()
+    for partition in range(3):
+        exercise.write([f"next{partition}"], topic="many", partition=partition)
+    second = exercise.consumer(group="g")
+    second.subscribe("many")
+    second.poll_for(3)
+    second.poll_quietly()
+    exercise.require(sorted(second.values()) == ["next0", "next1", "next2"], f"the next member read {second.values()}")
+
+
+@scenario(
+    "transactions/offsets-one-partition-refused",
+    "TxnOffsetCommit fails for the last of three partitions",
+    rule="TransactionManager.TxnOffsetCommitHandler: errors by partition",
+    needs=transactions.COPY,
+    correct="Reports the error: the transaction can only be aborted.",
+    loss=transactions.LOST_COPY,
+)
+def offsets_one_partition_refused(exercise: Exercise) -> None:
+    """Return GROUP_AUTHORIZATION_FAILED for the third partition of the response."""
+    consumer = three_partitions_read(exercise, isolation="read_committed")
+    producer = exercise.transactional()
+    path = {"topics.0.partitions.2.error_code": "GROUP_AUTHORIZATION_FAILED"}
+    exercise.fault(api="TxnOffsetCommit", alter=path, times=None)
+    producer.call("begin")
+    producer.send(["copy"], topic="u")
+    producer.flush()
+    try:
+        producer.send_offsets(consumer)
+        producer.call("commit")
+    except CallError:
+        exercise.require_exercised()
+        return
+    exercise.require_exercised()
+    exercise.require(False, "a transaction is reported as committed of whose offsets one was refused")

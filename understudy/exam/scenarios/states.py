@@ -1,0 +1,363 @@
+"""States that are brought about, not only reported: the next wrong step of a client has its consequence."""
+
+import time
+from contextlib import suppress
+
+from understudy.exam.driver import CallError
+from understudy.exam.exercise import Consumer, Exercise, Producer
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios import groups, transactions
+from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
+from understudy.exam.scenarios.consumers import SKIPPED, check_read
+from understudy.exam.scenarios.values import numbered
+
+SOON_S = 5.0
+
+
+# --- leaders ----------------------------------------------------------------------------------------------------------
+
+
+@scenario(
+    "consumers/leader-moves-away",
+    "The leader moves, and its former broker stays",
+    rule="FetchCollector: NOT_LEADER_OR_FOLLOWER",
+    needs=CONSUMER,
+    steers="leaders",
+    correct="Looks up the new leader: the former one refuses each request.",
+    loss="A consumer that stops.",
+)
+def leader_moves_away(exercise: Exercise) -> None:
+    """Move it to the next broker."""
+    exercise.write(numbered(10, "a"))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(10)
+    partition = exercise.cluster.topics["t"].partitions[0]
+    partition.move_leader(partition.show().leader % 3 + 1)
+    exercise.write(numbered(10, "b"))
+    check_read(exercise, consumer, numbered(10, "a") + numbered(10, "b"))
+
+
+@scenario(
+    "consumers/leader-returns",
+    "The leader moves away and back while the consumer is idle",
+    rule="KIP-320: FENCED_LEADER_EPOCH",
+    needs=CONSUMER,
+    steers="leaders",
+    correct="Refreshes its metadata, and goes on with the new leader epoch.",
+    loss="A consumer that stops.",
+)
+def leader_returns(exercise: Exercise) -> None:
+    """Move it to the next broker and back: a request with the former epoch is refused."""
+    exercise.write(numbered(10, "a"))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(10)
+    partition = exercise.cluster.topics["t"].partitions[0]
+    former = partition.show().leader
+    partition.move_leader(former % 3 + 1)
+    partition.move_leader(former)
+    exercise.write(numbered(10, "b"))
+    check_read(exercise, consumer, numbered(10, "a") + numbered(10, "b"))
+
+
+# --- positions --------------------------------------------------------------------------------------------------------
+
+
+@scenario(
+    "consumers/seek-discards-what-was-fetched",
+    "A seek while fetched records were not returned yet",
+    rule="KafkaConsumer.seek: SubscriptionState",
+    needs=f"{CONSUMER} seek max_records",
+    correct="Discards them, and reads from the new offset.",
+    loss=SKIPPED,
+)
+def seek_discards_what_was_fetched(exercise: Exercise) -> None:
+    """Take three of ten records, and seek forward and back."""
+    exercise.write(numbered(10))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    until = exercise.deadline()
+    while not consumer.read and not exercise.past(until):
+        consumer.poll(200, max_records=3)
+    first = consumer.values()
+    exercise.require_situation(0 < len(first) < 7, f"the first poll returned {len(first)} records")
+    consumer.seek(8)
+    check_read(exercise, consumer, first + numbered(10)[8:])
+    consumer.seek(1)
+    check_read(exercise, consumer, first + numbered(10)[8:] + numbered(10)[1:])
+
+
+@scenario(
+    "groups/commit-of-what-was-returned",
+    "A commit while fetched records were not returned yet",
+    rule="KafkaConsumer.commitSync: positions are those of returned records",
+    needs=f"{groups.COMMITS} max_records",
+    correct="Commits the position after the last record that it returned.",
+    loss=groups.LOST,
+)
+def commit_of_what_was_returned(exercise: Exercise) -> None:
+    """Take three of ten records, commit, and let the next member read the others."""
+    exercise.write(numbered(10))
+    first = groups.member(exercise)
+    until = exercise.deadline()
+    while not first.read and not exercise.past(until):
+        first.poll(200, max_records=3)
+    count = len(first.read)
+    exercise.require_situation(0 < count < 10, f"the first poll returned {count} records")
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    exercise.require(groups.committed(exercise) == [count], f"committed {groups.committed(exercise)}, not {count}")
+    first.close()
+    second = groups.member(exercise)
+    second.poll_for(10 - count)
+    second.poll_quietly()
+    exercise.require(second.values() == numbered(10)[count:], f"the second member read {second.values()}")
+
+
+@scenario(
+    "groups/auto-commit",
+    "A member that commits by itself is closed",
+    rule="ConsumerCoordinator: maybeAutoCommitOffsetsSync",
+    needs=f"{groups.NEEDS} auto_commit",
+    level=Level.SHOULD,
+    correct="Commits the position after the last record that it returned.",
+    loss=groups.LOST,
+)
+def auto_commit(exercise: Exercise) -> None:
+    """Read ten records; what is committed is never more than what was returned."""
+    exercise.write(numbered(10))
+    consumer = exercise.consumer(group="g", auto_commit=True)
+    consumer.subscribe("t")
+    consumer.poll_for(10)
+    consumer.close()
+    until = time.monotonic() + SOON_S
+    while groups.committed(exercise) != [10] and time.monotonic() < until:
+        time.sleep(0.1)
+    offsets = groups.committed(exercise)
+    exercise.require(all(offset <= 10 for offset in offsets), f"committed {offsets}, and ten records were read")
+    exercise.require(offsets == [10], f"committed {offsets}, not 10", Level.SHOULD)
+
+
+@scenario(
+    "groups/latest",
+    "A member without a committed offset; offset reset is latest",
+    rule="auto.offset.reset",
+    needs=groups.NEEDS,
+    correct="Begins with the records that are written after it has its partitions.",
+    loss="Old records are processed.",
+)
+def latest(exercise: Exercise) -> None:
+    """Write ten records before it joins; then, until one is read, further ones."""
+    exercise.write(numbered(10, "old"))
+    consumer = exercise.consumer(group="g", offset_reset="latest")
+    consumer.subscribe("t")
+    until, count = exercise.deadline(), 0
+    while not consumer.read and not exercise.past(until):
+        consumer.poll(300)
+        exercise.write([f"new{count:02}"])
+        count += 1
+    consumer.poll_quietly()
+    old = [value for value in consumer.values() if value.startswith("old")]
+    exercise.require(bool(consumer.read), f"none of {count} records was read")
+    exercise.require(not old, f"read {' '.join(old)}, which were written before")
+    wanted = [f"new{number:02}" for number in range(count)]
+    last = wanted[-len(consumer.read) :]
+    exercise.require(consumer.values() == last, f"read {' '.join(consumer.values())}, not {' '.join(last)}")
+
+
+# --- members ----------------------------------------------------------------------------------------------------------
+
+
+def evict(exercise: Exercise, consumer: Consumer, group: str = "g") -> None:
+    """Remove a member from its group, as if its session had timed out."""
+    for each in exercise.group(group).members:
+        if each.client_id == consumer.name:
+            exercise.cluster.groups[group].evict(each.member_id)
+
+
+@scenario(
+    "groups/removed-member",
+    "A member is removed from its group",
+    rule="groups A.6: UNKNOWN_MEMBER_ID",
+    needs=groups.NEEDS,
+    steers="members",
+    correct="Rejoins as a new member, without its former member id, and reads on.",
+    loss=groups.STOPPED,
+)
+def removed_member(exercise: Exercise) -> None:
+    """Remove it as if its session had timed out: each request with its member id is refused."""
+    exercise.write(numbered(10, "a"))
+    consumer = groups.member(exercise)
+    consumer.poll_for(10)
+    evict(exercise, consumer)
+    until = exercise.deadline()
+    while not exercise.past(until) and not exercise.group("g").members:
+        consumer.poll(200)
+    exercise.write(numbered(10, "b"))
+    until = exercise.deadline()
+    while not exercise.past(until) and not {*numbered(10, "b")} <= {*consumer.values()}:
+        consumer.poll(200)
+    missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - {*consumer.values()})
+    exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
+    exercise.require(bool(exercise.group("g").members), "it reads on without being a member")
+
+
+@scenario(
+    "groups/removed-member-commits",
+    "A removed member commits before it knows",
+    rule="groups B.1: UNKNOWN_MEMBER_ID",
+    needs=groups.COMMITS,
+    steers="members",
+    correct="Reports that the commit failed, or commits as a member again.",
+    loss=groups.LOST,
+    slow=True,
+)
+def removed_member_commits(exercise: Exercise) -> None:
+    """Remove it, and commit at once."""
+    exercise.write(numbered(10))
+    consumer = groups.member(exercise)
+    consumer.poll_for(10)
+    evict(exercise, consumer)
+    error = consumer.commit()
+    offsets = groups.committed(exercise)
+    exercise.require(
+        error is not None or offsets == [10], f"the commit was reported as done, and the group has {offsets}"
+    )
+
+
+def static(exercise: Exercise, instance: str) -> Consumer:
+    """Return a static member that reads three partitions."""
+    consumer = exercise.consumer(group="g", instance_id=instance)
+    consumer.subscribe("many")
+    return consumer
+
+
+STATIC = f"{groups.NEEDS} static_members"
+
+
+@scenario(
+    "groups/static-member-returns",
+    "A static member is closed, and another client with its instance id comes",
+    rule="KIP-345",
+    needs=f"{STATIC} assignment",
+    correct="Does not leave the group; its successor gets the same partitions without a rebalance.",
+    loss="A rebalance of the whole group with each restart of an instance.",
+)
+def static_member_returns(exercise: Exercise) -> None:
+    """Restart one of two members."""
+    first, second = static(exercise, "one"), static(exercise, "two")
+    groups.check_shared(exercise, (first, second))
+    before, share = exercise.group("g"), first.partitions()
+    first.close()
+    left = exercise.group("g")
+    exercise.require(len(left.members) == 2, "the static member has left its group", Level.SHOULD)
+    successor = static(exercise, "one")
+    groups.check_shared(exercise, (successor, second))
+    exercise.require(successor.partitions() == share, f"it had {share}, its successor has {successor.partitions()}")
+    epoch = exercise.group("g").epoch
+    exercise.require(epoch == before.epoch, f"the group went from generation {before.epoch} to {epoch}", Level.SHOULD)
+
+
+@scenario(
+    "groups/static-member-fenced",
+    "Two clients have the same instance id",
+    rule="KIP-345: FENCED_INSTANCE_ID",
+    needs=f"{STATIC} commit_offsets",
+    correct="The first one fails its commit, and reports a fatal error.",
+    loss=groups.LOST,
+)
+def static_member_fenced(exercise: Exercise) -> None:
+    """Let the second one read everything, then commit with the first one."""
+    exercise.write(numbered(3), topic="many")
+    first = static(exercise, "one")
+    first.poll_for(3)
+    second = static(exercise, "one")
+    second.poll_for(3)
+    exercise.require(len(second.read) == 3, f"the second client read {second.values()}")
+    error = first.commit()
+    exercise.require(error is not None or bool(first.errors), "the fenced member reports that it has committed")
+    offsets = exercise.group("g").offsets
+    exercise.require(error is not None or not offsets, f"the fenced member has committed {offsets}")
+
+
+# --- transactions -----------------------------------------------------------------------------------------------------
+
+
+def copied(producer: Producer, consumer: Consumer) -> None:
+    """Write what a consumer has read, within a transaction that stays open."""
+    producer.call("begin")
+    producer.send([f"copy of {value}" for value in consumer.values()], topic="u")
+    producer.flush()
+
+
+def copier(exercise: Exercise) -> Consumer:
+    """Return a member of the group of copiers."""
+    consumer = exercise.consumer(group="copier", isolation="read_committed")
+    consumer.subscribe("t")
+    return consumer
+
+
+@scenario(
+    "transactions/pending-offsets",
+    "A successor joins while its predecessor's transaction is open",
+    rule="KIP-447: RequireStable",
+    needs=transactions.COPY,
+    correct="Waits until the offsets of the transaction are committed, and reads what comes after them.",
+    loss=transactions.LOST_COPY,
+    slow=True,
+)
+def pending_offsets(exercise: Exercise) -> None:
+    """End the predecessor's membership before its transaction."""
+    exercise.write(numbered(10, "a"))
+    first, producer = copier(exercise), exercise.transactional()
+    first.poll_for(10)
+    copied(producer, first)
+    producer.send_offsets(first)
+    first.close()
+    second = copier(exercise)
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        second.poll(200)
+    exercise.require(not second.read, "records are read again whose offsets are in a transaction that is open")
+    producer.call("commit")
+    exercise.write(numbered(5, "b"))
+    second.poll_for(5)
+    second.poll_quietly()
+    exercise.require(second.values() == numbered(5, "b"), f"the successor read {second.values()}")
+
+
+@scenario(
+    "transactions/zombie-copier",
+    "A member that was removed ends its transaction after its successor",
+    rule="KIP-447: TxnOffsetCommit with generation and member",
+    needs=f"{transactions.COPY} assignment",
+    steers="members",
+    correct="Sends its generation with the offsets: they are refused, and the transaction is aborted.",
+    loss="Input is processed twice.",
+)
+def zombie_copier(exercise: Exercise) -> None:
+    """Remove it when it has read everything; its successor copies all of it before."""
+    exercise.write(numbered(10))
+    first, one = copier(exercise), exercise.transactional("tx-1")
+    first.poll_for(10)
+    copied(one, first)
+    evict(exercise, first, "copier")
+    second, two = copier(exercise), exercise.transactional("tx-2")
+    second.poll_for(10)
+    copied(two, second)
+    two.send_offsets(second)
+    two.call("commit")
+    exercise.require_situation(bool(first.partitions()), "the removed member has learned of it in the background")
+    try:
+        one.send_offsets(first)
+        one.call("commit")
+    except CallError:
+        with suppress(CallError):  # the producer may be unusable, which is another question
+            one.call("abort")
+    values = exercise.committed_values("u")
+    exercise.require(
+        values == [f"copy of {value}" for value in numbered(10)],
+        f"the copy has {len(values)} of 10 records: the offsets of a removed member were accepted",
+    )
