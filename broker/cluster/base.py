@@ -37,6 +37,7 @@ from broker.settings.releases import DEFAULT, Behaviour
 from broker.settings.releases import release as release_named
 from broker.steering.faults.rules import Faults
 from broker.steering.journal.ring import journal_of
+from broker.steering.timelines.deleted import DeletedPartitions
 from broker.steering.timelines.groups import GroupTimelines
 from broker.steering.timelines.producers import ProducerTimelines
 from broker.steering.timelines.transactions import TransactionTimelines
@@ -85,6 +86,7 @@ class ClusterBase:
         self.transaction_timelines = TransactionTimelines(clock)
         self.group_timelines = GroupTimelines(clock)
         self.producer_timelines = ProducerTimelines(clock)
+        self.deleted_partitions = DeletedPartitions(clock)
         self.moved_leaders: dict[tuple[UUID, int], int] = {}
         """Partitions whose leader a command has moved -> the leader epoch in which it stays, though not preferred."""
         self.faults = Faults(self.random, self.build_handlers)

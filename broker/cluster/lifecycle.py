@@ -249,7 +249,7 @@ class Lifecycle:
         """End the broker's process: close coordinators, sessions and logs."""
         node.coordinators.close()
         for partition in self._cluster.partitions.values():
-            if partition.logs.pop(node.id, None) is not None:
+            if partition.drop(node.id):
                 partition.replicate()
         node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
         goes_on = node.id == self._cluster.controller_id  # the controller writes its log in this directory

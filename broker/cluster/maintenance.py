@@ -17,6 +17,7 @@ from broker.cluster.base import ClusterBase
 from broker.coordination.metadata import reassignments, tokens
 from broker.coordination.metadata.controller import Controller
 from broker.coordination.metadata.image import Partition, Topic
+from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node
 from broker.time.clock import Slices
 from broker.time.timers import Rhythm, Timer
@@ -52,6 +53,8 @@ class Maintenance:
         self._timers: dict[str, Timer] = {}
         self._cleaner_of: dict[int, tuple[LogDir, LogCleaner]] = {}
         self._cleaning: _Round | None = None
+        self.expired_records = self.expired_producer_ids = 0
+        """What time alone has ended at leaders since the start; records are counted by their offsets."""
 
     def start(self) -> None:
         """Set all timers."""
@@ -166,12 +169,21 @@ class Maintenance:
     def run_retention(self) -> int:
         """Delete segments by time, size and log start offset (core F.4); return how many."""
         now_ms, gone = self._cluster.clock.now_ms(), 0
+        before = self._log_starts()
         for node in self._cluster.nodes.values():
             if node.logs is not None:
                 with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
                     gone += node.logs.run_retention(now_ms)
                 node.logs.remove_due(now_ms)
+        for partition, start in before if gone else ():
+            after = partition.logs[partition.state.leader].log_start_offset
+            partition.moved("retention", start, after)
+            self.expired_records += after - start
         return gone
+
+    def _log_starts(self) -> list[tuple[ReplicatedPartition, int]]:
+        partitions = self._cluster.partitions.values()
+        return [(each, log.log_start_offset) for each in partitions if (log := each.logs.get(each.state.leader))]
 
     async def run_cleaner(self, *, force: bool = False) -> int:
         """Compact the logs that are due (core F.6), serving requests in between; return how many were cleaned.
@@ -246,6 +258,7 @@ class Maintenance:
                 gone = log.producer_log.expire(now_ms)
                 any_expired = any_expired or bool(gone)
                 if gone and broker_id == partition.state.leader:
+                    self.expired_producer_ids += len(gone)
                     self._cluster.producer_timelines.expired(gone, partition)
         return any_expired
 

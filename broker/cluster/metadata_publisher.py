@@ -135,7 +135,7 @@ class MetadataPublisher:
         partition.host(node.id, log)
 
     def _drop(self, partition: ReplicatedPartition, broker_id: int) -> None:
-        partition.logs.pop(broker_id)
+        partition.drop(broker_id)
         node = self._cluster.nodes[broker_id]
         if node.logs is not None:
             delay_ms = node.settings.int("log.segment.delete.delay.ms")
@@ -151,6 +151,8 @@ class MetadataPublisher:
             partition = self._cluster.partitions.pop((topic.name, index), None)
             if partition is None:
                 continue
+            log = partition.logs.get(partition.state.leader)
+            self._cluster.deleted_partitions.note(partition, 0 if log is None else log.high_watermark)
             for broker_id in list(partition.logs):
                 self._drop(partition, broker_id)
             if topic.name in self._loaders:

@@ -75,8 +75,10 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
     if "transactions" not in keep:
         cluster.transaction_timelines.clear()
         cluster.producer_timelines.clear()
+    cluster.deleted_partitions.clear()
     if "groups" not in keep:
         cluster.group_timelines.clear()
+        cluster.deleted_partitions.clear()
     for node in cluster.nodes.values():
         node.telemetry = Telemetry()
         cluster.servers[node].end_silence()

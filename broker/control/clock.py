@@ -1,14 +1,17 @@
 """Verbs that show and control the cluster's clock."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from control_api.answers.cluster import ClockState
 from control_api.cluster import Advance
 
 
-def _state(request: ControlRequest) -> ClockState:
+def _state(request: ControlRequest, expired: Mapping[str, int] | None = None) -> ClockState:
     clock = request.cluster.clock
-    return ClockState(now_ms=clock.now_ms(), ahead_ms=clock.pushed_ms, frozen=clock.frozen)
+    return ClockState(now_ms=clock.now_ms(), ahead_ms=clock.pushed_ms, frozen=clock.frozen, expired=dict(expired or {}))
 
 
 @answers("clock show")
@@ -23,8 +26,18 @@ async def advance(request: ControlRequest, body: Advance) -> ClockState:
 
     A reset, a restore, a freeze, or a caller that closes the connection ends it early.
     """
+    before = _expired(request)
     await request.cluster.clock.push(body["ms"], request.given_up)
-    return _state(request)
+    return _state(request, {kind: count for kind, count in (_expired(request) - before).items() if count})
+
+
+def _expired(request: ControlRequest) -> Counter[str]:
+    """Count what time has ended since the start; records by the offsets below the log starts."""
+    cluster = request.cluster
+    counts = cluster.group_timelines.expired + cluster.transaction_timelines.expired
+    counts["records"] = cluster.maintenance.expired_records
+    counts["producer_ids"] = cluster.maintenance.expired_producer_ids
+    return counts
 
 
 @answers("clock freeze")

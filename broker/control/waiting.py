@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
-from broker.control.explain.group_state import GroupState, departures
+from broker.control.explain.fetches import fetch_hints
+from broker.control.explain.group_state import GroupState, happened
 from broker.control.request import ControlRequest
 from broker.coordination.group.group import Group
 from broker.partitions.share_partition.settings import share_settings
@@ -41,14 +42,8 @@ def hints_of(
     returned = set(_returned(cluster, calls))
     if cluster.clock.frozen:
         yield "the clock is frozen: no timeout, session or long poll ends until you advance it"
-    for _, coordinator in group_coordinators(cluster):
-        for group in coordinator.machine.groups.values():
-            history = cluster.group_timelines.of(str(group.group_id))
-            state = GroupState(request, group, coordinator, history)
-            for sentence in (*departures(history, since_ms), *state.sentences(since_ms)):
-                if sentence.hint:
-                    yield plain(sentence.text)
-            yield from map(plain, _of_earlier_members(cluster, group, since_ms, returned))
+    yield from map(plain, _of_groups(request, since_ms, returned))
+    yield from map(plain, fetch_hints(cluster, calls, name_of))
     yield from map(plain, _of_ends(cluster, decoded, name_of))
     for _, transactions in transaction_coordinators(cluster):
         for record in transactions.machine.transactions.values():
@@ -60,6 +55,21 @@ def hints_of(
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
+
+
+def _of_groups(request: ControlRequest, since_ms: int, returned: set[int]) -> Iterator[str]:
+    """Yield what has happened to groups, and what their members wait for."""
+    cluster = request.cluster
+    for name in cluster.group_timelines.ids():  # also of groups that have expired meanwhile
+        for sentence in happened(name, cluster.group_timelines.of(name), since_ms):
+            if sentence.hint:
+                yield sentence.text
+    for _, coordinator in group_coordinators(cluster):
+        for group in coordinator.machine.groups.values():
+            for sentence in GroupState(request, group, coordinator).sentences():
+                if sentence.hint:
+                    yield sentence.text
+            yield from _of_earlier_members(cluster, group, since_ms, returned)
 
 
 def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> Iterator[int]:

@@ -5,7 +5,9 @@ step as the append. The high watermark is the lowest end offset of the in-sync r
 is the log's end immediately. Followers can be kept from replicating; then appends with acks=-1 really wait.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 from broker.coordination.metadata.image import NO_LEADER, Partition
@@ -19,6 +21,19 @@ from storage.log import truncation
 from storage.log.large_batches import CheckedRecords
 from storage.log.partition_log import PartitionLog
 
+_MOST_MOVES = 8
+
+
+class OffsetsMoved(NamedTuple):
+    """A move of the leader's log start offset or end: why, when, and the offset before and after it."""
+
+    why: str
+    at_ms: int
+    before: int
+    after: int
+    is_start: bool
+
+
 _REPLICATION_BYTES = 8 * 1024 * 1024
 
 
@@ -31,18 +46,22 @@ class ReplicatedPartition:
     """A topic's partition with its replicas.
 
     ``logs`` has the replica of each broker that is up and has one. ``state`` is the partition's registration as applied
-    last. ``held`` are followers that are kept from replicating; those whose broker ``hangs`` do not replicate either.
+    last. ``moves`` are the latest moves of the log's start and
+    end that removed records. ``held`` are followers that are kept from replicating; those whose broker ``hangs`` do not
+    replicate either.
     """
 
     __slots__ = (
         "_absence",
         "_clock",
+        "_end",
         "_hangs",
         "_watchers",
         "held",
         "index",
         "logs",
         "min_isr",
+        "moves",
         "state",
         "topic",
         "topic_id",
@@ -61,6 +80,8 @@ class ReplicatedPartition:
         self.topic, self.index, self.topic_id, self.state = topic, index, topic_id, state
         self.logs: dict[int, PartitionLog] = {}
         self.min_isr = 1
+        self.moves: deque[OffsetsMoved] = deque(maxlen=_MOST_MOVES)
+        self._end = 0  # the high watermark of the last leader, when it went
         self.held: frozenset[int] = frozenset()
         self._absence = ErrorCode.NOT_LEADER_OR_FOLLOWER
         self._watchers: dict[Callable[[], None], None] = {}  # ordered: the same run wakes in the same order
@@ -115,6 +136,8 @@ class ReplicatedPartition:
     def apply(self, state: Partition) -> bool:
         """Apply a changed registration; return whether the leader or its epoch changed."""
         old, self.state = self.state, state
+        if old.leader != state.leader and (log := self.logs.get(old.leader)) is not None:
+            self._end = log.high_watermark
         changed = (old.leader, old.leader_epoch) != (state.leader, state.leader_epoch)
         if changed and state.leader != NO_LEADER:
             self._lead(state)
@@ -129,6 +152,9 @@ class ReplicatedPartition:
         if leader is None or leader.offline:
             return
         leader.epochs.assign(state.leader_epoch, leader.log_end_offset)
+        if leader.log_end_offset < self._end:
+            self.moved("another leader, which did not have all records", self._end, leader.log_end_offset, start=False)
+        self._end = 0
         for broker_id, log in self.logs.items():
             if broker_id != state.leader and not log.offline:
                 self._cut_to(leader, log)
@@ -141,6 +167,18 @@ class ReplicatedPartition:
             self._lead(self.state)  # the epoch begins with the log, even if it is empty
         elif leader is not None and not leader.offline and not log.offline:
             self._cut_to(leader, log)
+
+    def drop(self, broker_id: int) -> bool:
+        """Remove the replica of a broker that is down or has it no longer; return whether there was one."""
+        log = self.logs.pop(broker_id, None)
+        if log is not None and broker_id == self.state.leader:
+            self._end = log.high_watermark
+        return log is not None
+
+    def moved(self, why: str, before: int, after: int, *, start: bool = True) -> None:
+        """Note a move of the log's start or end that removed records, for explanations."""
+        if before != after:
+            self.moves.append(OffsetsMoved(why, self._clock.now_ms(), before, after, start))
 
     def _cut_to(self, leader: PartitionLog, follower: PartitionLog) -> None:
         """Truncate a follower to the offset where its history and the leader's diverge (KIP-101, KIP-279)."""
@@ -281,6 +319,7 @@ class ReplicatedPartition:
         target = log.high_watermark if offset == -1 else offset
         if target < 0 or target > log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self.moved("DeleteRecords", log.log_start_offset, max(target, log.log_start_offset))
         for replica_id, replica in self.logs.items():
             if not replica.offline and self.follows(replica_id):  # others do it when they follow again
                 replica.delete_records_before(min(target, replica.log_end_offset))
@@ -312,6 +351,7 @@ class ReplicatedPartition:
     def start_at(self, broker_id: int, offset: int, now_ms: int) -> None:
         """Empty the logs of all replicas, which then continue at `offset`. Raises KafkaError if not led here."""
         leader = self.led_by(broker_id)
+        self.moved("the control plane", leader.log_start_offset, offset)
         for log in self.logs.values():
             if not log.offline:
                 truncation.truncate_fully_and_start_at(log, offset, now_ms)

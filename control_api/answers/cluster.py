@@ -66,6 +66,12 @@ class ClockState:
     now_ms: TimeMs
     ahead_ms: Annotated[int, About("ahead of the machine's clock by this time")] = 0
     frozen: bool = False
+    expired: Annotated[
+        dict[str, int],
+        About(
+            "what the advance ended, such as members, offsets, transactions, transactional_ids, producer_ids, records"
+        ),
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_ROW = re.compile(r"\| (?P<way>[^|]+) \| ``(?P<sentence>.+?)\s?`` \| `(?P<test>\w+)`(?P<why> \(\*why\*\))? \|")
+_ROW = re.compile(
+    r"\| (?P<way>[^|]+) \| ``(?P<sentence>.+?)\s?`` \| `(?P<test>\w+)`(?: \(\*(?P<where>why|report)\*\))? \|"
+)
 
 
 class Row(NamedTuple):
-    """What happened, the sentence, also as a pattern, and whether the report has it too."""
+    """What happened, the sentence, also as a pattern, and whether `why` and the report have it."""
 
     way: str
     sentence: str
     pattern: str
+    explained: bool
     reported: bool
 
 
@@ -26,5 +29,7 @@ def rows() -> dict[str, Row]:
             assert match is not None, line
             pattern = ".*".join(map(re.escape, match["sentence"].split("...")))
             assert match["test"] not in found, line
-            found[match["test"]] = Row(match["way"], match["sentence"], pattern, not match["why"])
+            found[match["test"]] = Row(
+                match["way"], match["sentence"], pattern, match["where"] != "report", match["where"] != "why"
+            )
     return found

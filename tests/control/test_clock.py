@@ -12,6 +12,8 @@ from protocol.apis import ApiKey
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
+from tests.control.test_explain_group import joined
+from tests.scenarios.groups.members import SETTINGS, commit
 from tests.serving import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,3 +112,27 @@ def test_pushing_far_leaves_clients_connected(plane_of: ControlPlaneOf, brokers:
         plane.kafka.clock.advance(days=1)
     numbers = {entry.connection for entry in plane.kafka.journal.find(api="Produce")}
     assert len(numbers) <= brokers
+
+
+def test_an_advance_lists_what_it_has_ended(plane_of: ControlPlaneOf) -> None:
+    """Members, offsets, records and ids by number; nothing of a short one."""
+    plane = plane_of(topics=["t:2"], settings=SETTINGS)
+    plane.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
+    member = joined(plane)
+    commit(member.wire, "t", 1, member.generation, member.member_id)
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=1)
+    producer.flush()
+    assert plane.kafka.clock.advance(seconds=1).expired == {}
+    ended = plane.kafka.clock.advance(days=8).expired
+    assert ended == {
+        "members": 1,
+        "offsets": 1,
+        "transactions": 1,
+        "transactional_ids": 1,
+        "producer_ids": 1,
+        "records": 4,
+    }
+    assert plane.http("POST", "/v1/clock/advance", {"ms": 1})["expired"] == {}

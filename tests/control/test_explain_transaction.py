@@ -373,7 +373,25 @@ def test_every_refusal_has_a_why(
     assert reported.error == code.name
     assert re.match(pattern, reported.why), reported.why
     assert f"with {code.name}" in reported.why
+    assert reported.rule
     assert not re.search(r"\b(transactions|groups|core) [A-I0]", reported.why), "no id without its link"
+
+
+def test_a_gap_in_the_sequences_names_the_batch_that_was_refused(plane_of: ControlPlaneOf) -> None:
+    """As for a producer without a transactional id: which batch, with which error."""
+    plane = plane_of(topics=["t:2"], settings={"transaction.state.log.num.partitions": 1})
+    raw = RawProducer(plane)
+    raw.add(0)
+    assert produce(raw) is E.NONE
+    plane.kafka.faults.add(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=1)
+    assert produce(raw, sequence=1) is E.NOT_LEADER_OR_FOLLOWER
+    assert produce(raw, sequence=2) is E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    reported = plane.kafka.transactions["x"].why()
+    missing = "the batch starts at 2, with sequence 1 missing (refused at "
+    assert missing in reported.why, reported.why
+    assert "NOT_LEADER_OR_FOLLOWER, by a fault)" in reported.why
+    assert reported.rule == "transactions D.4"
+    assert missing in plane.kafka.report().text
 
 
 def test_the_walk_has_every_fencing_and_state_error() -> None:

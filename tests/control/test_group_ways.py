@@ -329,8 +329,9 @@ def test_every_way_has_its_sentence(plane: ControlPlane, act: Callable[[ControlP
 def check(plane: ControlPlane, way: str, group: str = "g") -> None:
     """Compare the explanation and the report with the row of the table."""
     row = rows()[way]
-    explained = str(plane.kafka.groups[group].why())
-    assert re.search(row.pattern, explained), explained
+    if row.explained:
+        explained = str(plane.kafka.groups[group].why())
+        assert re.search(row.pattern, explained), explained
     text = plane.kafka.report().text
     assert bool(re.search(row.pattern, text)) is row.reported, text
 

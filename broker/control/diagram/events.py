@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from broker.control.diagram.calls import Call
+from broker.control.explain.batch import Refused as ProducerRefused
 from broker.control.explain.group import Refused as GroupRefused
-from broker.control.explain.producer import Refused as ProducerRefused
 from broker.control.explain.transaction import Refused as TransactionRefused
 from broker.control.groups import is_classic
 from broker.control.request import ControlRequest

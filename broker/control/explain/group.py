@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from broker.control.coordinators import group_coordinator
 from broker.control.event_text import nothing_refused, refused
-from broker.control.explain.group_state import GroupState, departure, departures
-from broker.control.explain.transaction import explanation, faults
+from broker.control.explain.answers import explanation, faults
+from broker.control.explain.group_state import GroupState, departure, happened
 from broker.control.groups import is_classic, known_group, no_group
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
@@ -45,12 +45,12 @@ async def why(request: ControlRequest) -> Refusal:
 def _besides(request: ControlRequest, name: str, since_ms: int) -> Iterator[str]:
     """Yield the departures since the refusal, and the group's present state."""
     history = request.source.group_timelines.of(name)
-    for sentence in departures(history, since_ms):
+    for sentence in happened(name, history, since_ms):
         yield sentence.text
     found = None if request.source.own is None else group_coordinator(request.cluster, name)
     group = None if found is None else found[1].machine.groups.get(name)
     if found is not None and group is not None:
-        for sentence in GroupState(request, group, found[1], history).sentences():
+        for sentence in GroupState(request, group, found[1]).sentences():
             yield sentence.text
 
 

@@ -15,7 +15,7 @@ from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import join_timer, member_timer, sync_timer
 from broker.coordination.group.classic.states import State
-from broker.coordination.group.events import LEFT, OFFSET_LOWERED
+from broker.coordination.group.events import LEFT, OFFSET_LOWERED, OFFSETS_GONE
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
@@ -23,7 +23,7 @@ from broker.coordination.group.modern.epochs import LEAVING_STATIC
 from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.timers import rebalance_timer, session_timer
 from broker.steering.journal.mentioned import few
-from broker.steering.timelines.group_events import SENTENCES, GroupEvent, GroupHistory, is_departure, lost_offset
+from broker.steering.timelines.group_events import SENTENCES, GroupEvent, GroupHistory, is_departure
 from control_api.answers.groups import PendingOffset
 from control_api.times import local_time
 from protocol.consumer_protocol import subscribed_topics
@@ -54,7 +54,25 @@ def departure(event: GroupEvent) -> str:
     return f"at {local_time(event.at_ms)} {subject} {SENTENCES[event.event]}{detail}"
 
 
-def departures(history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
+def happened(name: str, history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
+    """Yield what has happened to a group since a time: departures of members, and losses of committed offsets."""
+    yield from _departures(history, since_ms)
+    for event in [each for each in history.events if each.event in _OFFSET_EVENTS and each.at_ms >= since_ms][-_MOST:]:
+        at, detail = local_time(event.at_ms), f" ({event.detail})" if event.detail else ""
+        if event.event == OFFSET_LOWERED.kind:
+            places = [f"{topic}-{index} from {offset}" for topic, index, offset in event.places]
+            by = f" of member {event.member_id!r}" if event.member_id else " without a member, as tools send it,"
+            lowered = f"at {at} a commit{by} lowered the committed offset of {few(places)}; records are read again"
+            yield Sentence(f"group {name}: {lowered}.")
+        else:
+            places = [f"{offset} of {topic}-{index}" for topic, index, offset in event.places]
+            yield Sentence(
+                f"group {name}: the committed offset {few(places)} {SENTENCES[event.event]} at {at}{detail}; without "
+                "it, auto.offset.reset decides where consumers start, and latest skips the records in between."
+            )
+
+
+def _departures(history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
     """Yield the latest departures of members that have not come back; a consumer that was closed is no hint."""
     latest: dict[str, GroupEvent] = {}
     for event in history.events:
@@ -67,19 +85,18 @@ def departures(history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
 
 
 _MOST = 4
+_OFFSET_EVENTS = frozenset(reason.kind for reason in (OFFSET_LOWERED, *OFFSETS_GONE))
 
 
 class GroupState:
-    """A group with its coordinator, and the history of its timeline."""
+    """A group with its coordinator: what its members wait for now."""
 
-    def __init__(
-        self, request: ControlRequest, group: Group, coordinator: GroupCoordinator, history: GroupHistory
-    ) -> None:
-        self._request, self._group, self._coordinator, self._history = request, group, coordinator, history
+    def __init__(self, request: ControlRequest, group: Group, coordinator: GroupCoordinator) -> None:
+        self._request, self._group, self._coordinator = request, group, coordinator
         self._cluster, self._id = request.cluster, str(group.group_id)
 
-    def sentences(self, since_ms: int = 0) -> Iterator[Sentence]:
-        """Yield everything that is known; ``since_ms`` is for what has happened and changed no present state."""
+    def sentences(self) -> Iterator[Sentence]:
+        """Yield everything that is known."""
         yield from self._pending()
         group = self._group
         if isinstance(group, ClassicGroup):
@@ -92,8 +109,6 @@ class GroupState:
         yield from self._without_partitions()
         if group.type is GroupType.SHARE:
             yield from self._acquired()
-        yield from self._offsets_gone()
-        yield from self._lowered(since_ms)
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
@@ -110,36 +125,6 @@ class GroupState:
                 f"open transaction of {_transaction(first)}; until then OffsetFetch of stable offsets is answered "
                 "UNSTABLE_OFFSET_COMMIT, and consumers of the group wait in silence."
             )
-
-    def _offsets_gone(self) -> Iterator[Sentence]:
-        """Committed offsets that expired or were deleted, of partitions that members have without an offset."""
-        places: dict[str, list[str]] = {}
-        for member in self._members():
-            for place in assignment_of(self._request, self._group, member):
-                topic, _, index = place.rpartition("-")
-                if not index.isdecimal() or self._machine.offsets.find(self._id, topic, int(index)) is not None:
-                    continue
-                lost = lost_offset(self._history.events, topic, int(index))
-                if lost is not None:
-                    event, offset = lost
-                    detail = f" ({event.detail})" if event.detail else ""
-                    how = f"{SENTENCES[event.event]} at {local_time(event.at_ms)}{detail}"
-                    places.setdefault(how, []).append(f"{offset} of {place}")
-        for how, offsets in places.items():
-            yield Sentence(
-                f"group {self._id}: the committed offset {few(offsets)} {how}; without it, auto.offset.reset decides "
-                "where consumers start, and latest skips the records in between."
-            )
-
-    def _lowered(self, since_ms: int) -> Iterator[Sentence]:
-        for event in [each for each in self._history.events if each.event == OFFSET_LOWERED.kind][-_MOST:]:
-            if event.at_ms >= since_ms:
-                places = [f"{topic}-{index} from {offset}" for topic, index, offset in event.places]
-                by = f" of member {event.member_id!r}" if event.member_id else " without a member, as tools send it,"
-                yield Sentence(
-                    f"group {self._id}: at {local_time(event.at_ms)} a commit{by} lowered the committed offset of "
-                    f"{few(places)}; records are read again."
-                )
 
     # --- rebalances --------------------------------------------------------------------------------------------------
 

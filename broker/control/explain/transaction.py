@@ -12,7 +12,8 @@ from broker.control.event_text import (
     refused,
     request,
 )
-from broker.control.fault_text import does
+from broker.control.explain.answers import explanation, faults
+from broker.control.explain.batch import Refused as RefusedBatch
 from broker.control.problems import Problem, not_found
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
@@ -34,22 +35,6 @@ E = ErrorCode
 def timeline_of(history: History) -> tuple[TimelineEvent, ...]:
     """Return the events of a transactional id, oldest first."""
     return tuple(copied(TimelineEvent, event, citation=cite(event.rule, event.source)) for event in history.events)
-
-
-def explanation(
-    text: str,
-    forgotten: int,
-    *,
-    error: str | None = None,
-    at_ms: int | None = None,
-    rule: str = "",
-    source: str = "",
-    also: tuple[str, ...] = (),
-) -> Refusal:
-    """Build the answer of the `why` verbs."""
-    return Refusal(
-        why=text, error=error, at_ms=at_ms, rule=rule, citation=cite(rule, source), forgotten=forgotten, also=also
-    )
 
 
 @answers("transactions why")
@@ -90,17 +75,6 @@ def _refusal(request: ControlRequest, name: str, history: History, at: int) -> R
     text = Refused(request, name, history.events[:at], refusal).explain()
     return explanation(
         text, history.forgotten, error=refusal.error, at_ms=refusal.until_ms, rule=refusal.rule, source=refusal.source
-    )
-
-
-def faults(request: ControlRequest, ids: str) -> str:
-    """Describe faults. ``ids`` is a comma-separated list of fault ids."""
-    faults_by_id = request.source.faults.faults
-    return " and ".join(
-        f"fault {fault_id} ({does(faults_by_id[fault_id].description['do'])})"
-        if fault_id in faults_by_id
-        else f"fault {fault_id}, removed since"
-        for fault_id in ids.split(",")
     )
 
 
@@ -241,7 +215,12 @@ class Refused:
         return f"the timeout: it must be between 1 and transaction.max.timeout.ms, which is {most_ms}{rule}."
 
     def sequence(self) -> str:
-        """Explain OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID."""
+        """Explain OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID as for a producer without an id."""
+        history = self._request.source.producer_timelines.of(self._refusal.request_producer.producer_id)
+        events = [] if history is None else history.events
+        for at in reversed(range(len(events))):
+            if events[at].error == self._refusal.error and events[at].at_ms <= self._refusal.until_ms:
+                return RefusedBatch(self._request, events[:at], events[at]).cause()
         mover = self._fencing_event(self._refusal.request_producer)
         moved = "" if mover is None else f"; {move(mover)}"
         rule = citation("transactions D.4", "ProducerAppendInfo")

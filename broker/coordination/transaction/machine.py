@@ -84,6 +84,8 @@ Record = TransactionRecord | TransactionTombstone
 _FENCED_BY_INIT = Reason("aborted for a new producer", "transactions A.2 I5", KIP_98)
 _TIMED_OUT = Reason("timed out", "transactions B.7", KIP_98)
 _EXPIRED = Reason("expired", "transactions B.8", KIP_98)
+EXPIRIES = {_TIMED_OUT.kind: "transactions", _EXPIRED.kind: "transactional_ids"}
+"""Decisions by time alone, and what they end."""
 _ABORTED_BY_STEERING = Reason("aborted by the control plane", STEERING, STEERING)
 _EPOCH_SET = Reason("producer epoch set by the control plane", STEERING, STEERING)
 

@@ -17,7 +17,6 @@ NO_GENERATION = -1
 JOIN, SYNC, LEAVE = "asked to join", "asked for its assignment", "asked to leave"
 _ROUNDS = "rounds"
 _DEPARTURES = frozenset(reason.kind for reason in DEPARTURES)
-_OFFSETS_GONE = frozenset(reason.kind for reason in OFFSETS_GONE)
 SENTENCES = {reason.kind: reason.sentence for reason in (*DEPARTURES, *OFFSETS_GONE, UNLOADED)}
 """Event -> what happened to the member or to the committed offset, as the end of a sentence."""
 MOST_PLACES = 100
@@ -191,13 +190,3 @@ def is_departure(event: GroupEvent) -> bool:
 def is_unloading(event: GroupEvent) -> bool:
     """Return whether the coordinator of the group was unloaded during a rebalance."""
     return event.event == UNLOADED.kind
-
-
-def lost_offset(events: Collection[GroupEvent], topic: str, partition: int) -> tuple[GroupEvent, int] | None:
-    """Return the latest event by which a partition's committed offset went, and that offset; ``None`` without one."""
-    for event in reversed(list(events)):
-        if event.event in _OFFSETS_GONE:
-            for name, index, offset in event.places:
-                if (name, index) == (topic, partition):
-                    return event, offset
-    return None

@@ -5,17 +5,25 @@ the middleware adds the requests. Successful heartbeats and commits are not even
 kept. Events are in memory only, within the limits of the event log; old rebalances are folded.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker.coordination.group import rules
+from broker.coordination.group.events import (
+    ID_EXPIRED,
+    MISSED_REBALANCE,
+    MISSED_SYNC,
+    NOT_REVOKED,
+    OFFSETS_EXPIRED,
+    SESSION_EXPIRED,
+)
 from broker.coordination.group.group import Group
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.outcome_builder import GroupOutcome
-from broker.coordination.reasons import Refusal, StateChange
+from broker.coordination.reasons import STEERING, Refusal, StateChange
 from broker.coordination.runtime import State as Running
 from broker.request.api import AnyHandler, ForField, Middleware
 from broker.request.context import RequestContext
@@ -57,6 +65,8 @@ class GroupTimelines:
         self._signs: OrderedDict[tuple[str, str], LastSign] = OrderedDict()  # group and member -> its last request
         # Group and member -> the event that removed it; the member is empty if its coordinator was unloaded.
         self._departures: OrderedDict[tuple[str, str], GroupEvent] = OrderedDict()
+        self.expired: Counter[str] = Counter()
+        """What ended by time alone since the start: members and offsets."""
         # Requests being served: identity of the context, which observers get as the cause -> the refusal.
         self._refusals: dict[int, KafkaError | None] = {}
 
@@ -99,6 +109,8 @@ class GroupTimelines:
         for change in changes:
             event = _event_of(change, self._clock.now_ms())
             self._log.note(change.name, event)
+            self.expired["members"] += event.event in _TIMED_OUT
+            self.expired["offsets"] += len(change.places) if change.reason is OFFSETS_EXPIRED else 0
             if is_departure(event) or is_unloading(event):
                 _put(self._departures, (change.name, event.member_id), event)
 
@@ -180,7 +192,7 @@ class GroupTimelines:
         if isinstance(refusal, Refusal):
             event = replace(event, rule=refusal.rule, source=refusal.source)
         if ctx.notes.refused_by is not None:  # the error comes from a fault, not from a rule of groups
-            event = replace(event, fault=ctx.notes.refused_by, rule="", source="")
+            event = replace(event, fault=ctx.notes.refused_by, rule=STEERING, source="")
         sign = self._signs.get((name, event.member_id))
         departed = self._departures.get((name, event.member_id)) if event.member_id else None
         unloaded = self._departures.get((name, ""))
@@ -281,6 +293,9 @@ def _generation(request: Any) -> int:
     return next((getattr(request, name) for name in names if hasattr(request, name)), NO_GENERATION)
 
 
+_TIMED_OUT = frozenset(
+    reason.kind for reason in (SESSION_EXPIRED, MISSED_REBALANCE, MISSED_SYNC, NOT_REVOKED, ID_EXPIRED)
+)
 _MODERN_HEARTBEATS = frozenset(
     {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT}
 )

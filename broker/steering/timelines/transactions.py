@@ -5,13 +5,14 @@ The coordinator's runtime reports each record that it applies, with the machine'
 the event log; old transactions (begin, commit) are folded.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from broker.coordination.outcome import TransactionOutcome
-from broker.coordination.reasons import Reason, Refusal
-from broker.coordination.transaction.machine import Record, TransactionMachine
+from broker.coordination.reasons import STEERING, Reason, Refusal
+from broker.coordination.transaction.machine import EXPIRIES, Record, TransactionMachine
 from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from broker.request.api import AnyHandler, ForField, Middleware
 from broker.request.context import RequestContext
@@ -63,6 +64,8 @@ class TransactionTimelines:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.expired: Counter[str] = Counter()
+        """What ended by time alone since the start: transactions and transactional ids."""
         self._log: EventLog[str, Entry] = EventLog(Folding())
         self._served: dict[
             int, _Request
@@ -111,6 +114,8 @@ class TransactionTimelines:
         request = self._served.get(id(cause))
         if request is not None:
             request.moved = True
+        if (kind := EXPIRIES.get(reason.kind)) is not None:
+            self.expired[kind] += len(records)
         asker, now_ms = None if request is None else request.asker, self._clock.now_ms()
         for record, before in zip(records, replaced, strict=True):
             self._log.note(record.transactional_id, Move(now_ms, before, record, asker, reason))
@@ -154,12 +159,15 @@ class TransactionTimelines:
         if names is None:
             return
         refusal = served.refusal if isinstance(served.refusal, Refusal) else None
+        rule, source = _RULES[served.ctx.api.key] if refusal is None else (refusal.rule, refusal.source)
+        if served.ctx.notes.refused_by is not None:
+            rule, source = STEERING, ""
         event = replace(
             asked_by(self._unmoved(names.transactional_id, "refused"), served.asker),
             request_producer=names.producer,
             error=error.name,
-            rule="" if refusal is None else refusal.rule,
-            source="" if refusal is None else refusal.source,
+            rule=rule,
+            source=source,
             detail=refusal.sentence if refusal is not None else _message(response),
             fault=served.ctx.notes.refused_by,
         )
@@ -233,6 +241,15 @@ _NAMES: Mapping[ApiKey, Callable[[Any], Names | None]] = {
     ApiKey.END_TXN: _by_fields,
     ApiKey.TXN_OFFSET_COMMIT: _by_fields,
 }
+_RULES: Mapping[ApiKey, tuple[str, str]] = {
+    ApiKey.PRODUCE: ("transactions D.4", "ProducerAppendInfo"),
+    ApiKey.INIT_PRODUCER_ID: ("transactions A.2", "TransactionCoordinator"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: ("transactions C.1.1", "TransactionCoordinator"),
+    ApiKey.ADD_OFFSETS_TO_TXN: ("transactions C.3", "TransactionCoordinator"),
+    ApiKey.END_TXN: ("transactions C.5", "TransactionCoordinator"),
+    ApiKey.TXN_OFFSET_COMMIT: ("transactions C.4.2", "OffsetMetadataManager"),
+}
+"""API -> its section of the specification, for refusals without a rule of the machine."""
 _ASKS_ITS_COORDINATOR = frozenset(
     {ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN}
 )
