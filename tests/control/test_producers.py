@@ -249,7 +249,7 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
     (
         gap_after_a_refusal,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: .*, with sequence 4 missing \(refused at \S+ with NOT_ENOUGH_REPLICAS\)\.",
+        r"the sequence: .*, with sequence 4 missing \(refused at \S+ with NOT_ENOUGH_REPLICAS, by a fault\)\.",
     ),
     (
         old_sequence,
