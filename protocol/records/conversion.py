@@ -13,6 +13,7 @@ from protocol.records.batch import CODEC_MASK, MAGIC_V2, TIMESTAMP_TYPE_BIT, Buf
 from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, compress
 from protocol.records.errors import BatchDamagedError, UnreadableCompressionError
 from protocol.records.message_set import read_messages
+from protocol.records.old_lz4 import with_wrong_checksum
 from protocol.records.records import Record, build_batch, read_records
 
 _HEAD: Final = struct.Struct(">qi")
@@ -66,6 +67,8 @@ def _compressed(records: list[Record], batch: RecordBatch, magic: int) -> bytes:
     attributes = batch.codec | (TIMESTAMP_TYPE_BIT if magic and batch.is_log_append_time else 0)
     newest_ms = max(record.timestamp_ms for record in records)
     value = bytes(compress(batch.codec, inner))
+    if magic == 0 and batch.codec == Codec.LZ4:
+        value = with_wrong_checksum(value)
     return _message(records[-1].offset, magic, attributes, newest_ms, None, value)
 
 

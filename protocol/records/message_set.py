@@ -3,7 +3,7 @@
 A message: offset int64, size int32, CRC-32 of what follows, magic int8, attributes int8, timestamp int64 (magic 1), key
 and value with int32 lengths. Compressed messages are the value of a wrapper message: with magic 1 their offsets count
 from 0 and the wrapper has the offset of the last; with magic 0 they are absolute. Kafka: LegacyRecord,
-AbstractLegacyRecordBatch. Not done: lz4 with magic 0, whose frames have a wrong header checksum.
+AbstractLegacyRecordBatch.
 """
 
 import struct
@@ -12,8 +12,9 @@ from typing import Final
 from zlib import crc32
 
 from protocol.records.batch import CODEC_MASK, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Buffer, batch_size
-from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, decompress
+from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, decompress
 from protocol.records.errors import BatchDamagedError
+from protocol.records.old_lz4 import with_true_checksum
 from protocol.records.records import Record
 
 _OFFSET: Final = struct.Struct(">q")
@@ -101,7 +102,10 @@ def _read_bytes(buffer: Buffer, position: int, end: int) -> tuple[bytes | None, 
 
 def _read_inner(wrapper: Record, magic: int, attributes: int, limit: int) -> Iterator[Record]:
     """Yield the messages inside a compressed one."""
-    inner = list(read_messages(decompress(attributes & CODEC_MASK, wrapper.value or b"", limit), limit))
+    codec, value = attributes & CODEC_MASK, wrapper.value or b""
+    if magic == 0 and codec == Codec.LZ4:
+        value = with_true_checksum(value)
+    inner = list(read_messages(decompress(codec, value, limit), limit))
     first = wrapper.offset - inner[-1].offset if magic == 1 and inner else 0
     appended_at = wrapper.timestamp_ms if attributes & TIMESTAMP_TYPE_BIT else None
     for message in inner:

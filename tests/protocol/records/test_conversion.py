@@ -17,7 +17,7 @@ RECORDS = [
 ]
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_there_and_back(magic: int, codec: Codec) -> None:
     """Offsets, keys, values and codec stay; so do times, if the format has them."""

@@ -7,9 +7,11 @@ import pytest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from protocol.records.compression import Codec
+from protocol.records.conversion import messages_of_batches
 from protocol.records.errors import BatchDamagedError, UnreadableCompressionError
 from protocol.records.message_set import read_messages
-from protocol.records.records import Record
+from protocol.records.old_lz4 import with_true_checksum, with_wrong_checksum
+from protocol.records.records import Record, build_batch
 
 
 def message_set(magic: int, codec: Codec, count: int = 5) -> bytes:
@@ -38,6 +40,41 @@ def test_messages_are_read(magic: int, codec: Codec) -> None:
 def test_lz4_messages_of_magic_1_are_read() -> None:
     """Their frames are sound, unlike those of magic 0."""
     assert len(list(read_messages(message_set(1, Codec.LZ4)))) == 5
+
+
+KAFKA_2_8 = bytes.fromhex("04224d1860401a")
+"""How a frame begins that Kafka 2.8.2 wrote for message.format.version 0.9.0."""
+
+
+def header_checksum(messages: bytes) -> int:
+    """The position of the byte in a wrapper's lz4 frame without a content size."""
+    return messages.index(KAFKA_2_8[:4]) + 6
+
+
+def test_lz4_frames_of_magic_0_are_as_kafka_writes_them() -> None:
+    """Their header checksum includes the magic number (KAFKA-3160)."""
+    true = KAFKA_2_8[:-1] + b"\x82"
+    assert (with_wrong_checksum(true), with_true_checksum(KAFKA_2_8)) == (KAFKA_2_8, true)
+    assert [with_true_checksum(KAFKA_2_8[:size]) for size in range(7)] == [KAFKA_2_8[:size] for size in range(7)]
+    messages = messages_of_batches(build_batch([Record(0, 0, None, b"v")], codec=Codec.LZ4), 0, 0)
+    frame = messages[messages.index(KAFKA_2_8[:4]) :]
+    assert with_wrong_checksum(with_true_checksum(frame)) == frame != with_true_checksum(frame)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_the_header_checksum_of_lz4_is_checked_from_magic_1_on(magic: int) -> None:
+    """In magic 0 brokers and clients disagree about it."""
+    batch = build_batch([Record(number, 0, None, b"v" * number) for number in range(5)], codec=Codec.LZ4)
+    messages = messages_of_batches(batch, magic, 0)
+    assert len(list(read_messages(messages))) == 5
+    at = header_checksum(messages)
+    value = messages[at - 6 : at] + bytes((messages[at] ^ 1,)) + messages[at + 1 :]
+    damaged = message(4, Codec.LZ4, value, magic)
+    if magic:
+        with pytest.raises(UnreadableCompressionError):
+            list(read_messages(damaged))
+    else:
+        assert [record.value for record in read_messages(damaged)] == [b"v" * number for number in range(5)]
 
 
 def message(offset: int, attributes: int, value: bytes, magic: int = 1, timestamp_ms: int = 77) -> bytes:
