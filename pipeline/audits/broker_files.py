@@ -68,8 +68,15 @@ SNAPSHOTS: Final = pa.schema(
     ]
 )
 """One row per producer of a producer snapshot."""
-SEGMENT_FILES: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("what", pa.string())])
-"""One row per index file that is missing or left without its segment after a clean shutdown."""
+SEGMENT_FILES: Final = pa.schema(
+    [
+        *_PLACE,
+        pa.field("segment_base", pa.int64()),
+        pa.field("file", pa.string()),
+        pa.field("what", pa.string()),  # missing; after a clean shutdown also: left without its segment, not trimmed
+    ]
+)
+"""One row per index file that does not fit its segment."""
 BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
@@ -150,25 +157,30 @@ class BrokerFiles:
             if key is not None:
                 place = {"directory": tree.path, "topic": key[0], "partition": key[1]}
                 self._partition(tree, name, place)
-                if CLEAN_SHUTDOWN in names:
-                    self._after_a_clean_stop(tree, name, place)
+                self._indexes(tree, name, place, is_clean=CLEAN_SHUTDOWN in names)
 
-    def _after_a_clean_stop(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
-        """Compare index files with segments: a clean shutdown trims the indexes, a crash may leave any of them."""
+    def _indexes(self, tree: Tree, folder: str, place: dict[str, Any], *, is_clean: bool) -> None:
+        """Compare index files with segments, which have theirs from the beginning.
+
+        A clean shutdown trims them; a crash may leave those of a segment that is gone.
+        """
         parts = [part for name, _ in tree.names(folder) if (part := segment_part(name)) is not None]
         by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
         segments = by_suffix["log"]
         for suffix in ENTRIES:
-            left = [(base, "left without its segment") for base in by_suffix[suffix] - segments]
+            left = [(base, "left without its segment") for base in by_suffix[suffix] - segments if is_clean]
             gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
-                self.segment_files.append({**place, "file": f"{folder}/{base:020d}.{suffix}", "what": what})
-        for base in sorted(
-            by_suffix["index"] if folder != _METADATA else ()
-        ):  # Kafka 4.4 leaves the indexes of its metadata log
+                self._complain_of_index(f"{folder}/{base:020d}.{suffix}", base, what, place)
+        if not is_clean or folder == _METADATA:  # Kafka 4.4 leaves the indexes of its metadata log
+            return
+        for base in sorted(by_suffix["index"]):
             path = f"{folder}/{base:020d}.index"
             if tree.read(path)[-_ZEROS:] == bytes(_ZEROS):
-                self.segment_files.append({**place, "file": path, "what": "not trimmed"})
+                self._complain_of_index(path, base, "not trimmed", place)
+
+    def _complain_of_index(self, path: str, base: int, what: str, place: dict[str, Any]) -> None:
+        self.segment_files.append({**place, "segment_base": base, "file": path, "what": what})
 
     def _partition(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
         for name, _ in tree.names(folder):

@@ -74,7 +74,7 @@ def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
             if each.value is None:
                 continue
             try:
-                yield each.offset, each.value, metadata.decode(None, each.value)
+                yield each.offset, each.value, metadata.decode(None, each.value)  # None: of a kind of a later Kafka
             except _BROKEN:
                 continue  # the check `coordinator-record` reports it
     except RecordsError:
@@ -119,20 +119,24 @@ def _along(
             while waiting and waiting[0] <= offset:
                 yield from _differences(image, waiting[0], *snapshots[waiting.pop(0)])
             if offset >= start:
-                name = type(record).__name__
-                complaints = [*image.add(record), *_later_version(value, image.features.get("metadata.version", 0))]
+                name = "unknown" if record is None else type(record).__name__
+                complaints = [*image.add(record), *_later(value, image.features.get("metadata.version", 0))]
                 yield from ({"offset": offset, "type": name, "what": each} for each in complaints)
     for each in waiting:
         yield from _differences(image, each, *snapshots[each])
-    for what in (*image.led_by_fenced(), *image.without_partitions()):
+    for what in (*image.led_by_others(), *image.without_partitions()):
         yield {"offset": end - 1, "type": "log", "what": what}
 
 
-def _later_version(value: bytes, level: int) -> Iterator[str]:
-    """Describe a record version that its `metadata.version` does not have; empty if it does or the level is unknown."""
+def _later(value: bytes, level: int) -> Iterator[str]:
+    """Describe a kind or version of a record that its `metadata.version` does not have; empty if the level is unknown."""
     kind, at = read_uvarint(value, 1)
     version, _ = read_uvarint(value, at)
-    if level <= metadata.LATEST_METADATA_VERSION and kind in metadata.KINDS and version > metadata.KINDS[kind][1]:
+    if level > metadata.LATEST_METADATA_VERSION:
+        return
+    if kind not in metadata.KINDS:
+        yield f"a record of the unknown type {kind}"
+    elif version > metadata.KINDS[kind][1]:
         yield f"version {version} of the record"
 
 

@@ -17,6 +17,8 @@ NO_LEADER: Final = -1
 _UNCHANGED: Final = -2
 _WITH_CONTROLLERS: Final = 15
 """The feature level of `metadata.version` since which controllers register (3.7)."""
+_NEVER_BACK: Final = "kraft.version"
+"""The feature that cannot be downgraded (QuorumFeatures); others can, if that loses no metadata."""
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
@@ -119,11 +121,13 @@ class Image:
             if len(own) == len(others) == len(place.replicas) and own != others:
                 yield f"{self.topics.get(key[0])}-{key[1]}", f"{[*map(str, others)]}"
 
-    def led_by_fenced(self) -> Iterator[str]:
-        """Yield partitions whose leader is a fenced broker."""
+    def led_by_others(self) -> Iterator[str]:
+        """Yield partitions whose leader is a fenced broker, or one that is not registered."""
         for (topic_id, number), place in self.places.items():
             if self.fenced.get(place.leader, False) and place.leader not in self.fresh:
                 yield f"{self.topics.get(topic_id)}-{number} is led by the fenced broker {place.leader}"
+            elif self.brokers and place.leader not in {NO_LEADER, *self.brokers}:
+                yield f"{self.topics.get(topic_id)}-{number} is led by broker {place.leader}, which is not registered"
 
     def without_partitions(self) -> Iterator[str]:
         """Yield topics without partitions, if brokers are registered; otherwise the log is incomplete."""
@@ -296,6 +300,8 @@ def _fence(image: Image, record: md.FenceBrokerRecord | md.UnfenceBrokerRecord) 
 def _feature(image: Image, record: md.FeatureLevelRecord) -> Iterator[str]:
     if record.feature_level < 0:
         yield "a negative level of a feature"
+    if record.name == _NEVER_BACK and record.feature_level < image.features.get(record.name, 0):
+        yield f"a lower level of {record.name}, {record.feature_level}, than before"
     if not image.is_snapshot and record.feature_level > 0 and record.name != "kraft.version":
         for broker in image.brokers.values():
             ranges = {each.name: each for each in broker.features}

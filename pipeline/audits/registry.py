@@ -25,7 +25,7 @@ SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
 NEEDS: Final = ("records", "journal", "id", "counts", "live", "history", "logs")
 """Tables that a check may use besides those of the logs; `logs`, if a check of a history uses them too."""
-PARTITION_VIEWS: Final = ("topic_settings", "partitions")
+PARTITION_VIEWS: Final = ("setting_rules", "topic_settings", "partitions")
 """The views that all others use, in order."""
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "metadata_topics", "metadata_partitions", "whole_topics",

@@ -173,6 +173,14 @@ def _later_version(root: Path) -> None:
     path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, bytes(value))], partition_leader_epoch=0))
 
 
+def _unknown_type(root: Path) -> None:
+    """A record of a type that this metadata.version does not have."""
+    path = root / LOG
+    raw = path.read_bytes()
+    base = list(batches(raw))[-1].next_offset
+    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, b"\1\x7d\0")], partition_leader_epoch=0))
+
+
 def _change(**fields: Any) -> Fault:
     return _records(metadata.PartitionChangeRecord(0, topic_id_of("orders"), **fields))
 
@@ -240,6 +248,14 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "quorum-version": ("quorum-state", _text(f"{METADATA}/quorum-state", '"data_version": 0', '"data_version": 9')),
     "quorum-cluster": ("quorum-state", _text(f"{METADATA}/quorum-state", '"clusterId": ""', '"clusterId": "other"')),
     "epoch-without-its-leader": ("metadata-record", _epoch_without_a_leader),
+    "type-of-a-metadata-record": ("metadata-record", _unknown_type),
+    "leader-never-registered": ("metadata-record", _change(replicas=(7,), isr=(7,), leader=7)),
+    "quorum-level-back": ("metadata-record", _records(
+        *(metadata.FeatureLevelRecord("kraft.version", level) for level in (1, 0)))),
+    "setting-misspelled": ("setting-unknown", _records(metadata.ConfigRecord(2, "orders", "retention.sm", "5"))),
+    "group-setting-misspelled": (
+        "setting-unknown", _records(metadata.ConfigRecord(32, "g", "consumer.session.timeout", "5"))),
+    "watermark-of-zero": ("checkpoint-offset", _text(HIGH_WATERMARK, "orders 1 9", "orders 1 0")),
     "leader-outside": ("metadata-record", _change(leader=4)),
     "replica-twice": ("metadata-record", _change(replicas=(1, 1))),
     "recovery-state": ("metadata-record", _change(leader_recovery_state=7)),

@@ -10,6 +10,8 @@ from pipeline.audits.metadata_files import faults
 from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.tables import DuckTables
+from storage.checkpoints import CLEAN_SHUTDOWN
+from tests.pipeline.fault_files import Planting
 from tests.pipeline.single_fault_cases import FAULTS, METADATA, directory
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
@@ -39,6 +41,36 @@ def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> Non
     root = directory(tmp_path / "data")
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
     assert "segment-files" not in found(root, "segment-files")
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_copy_without_indexes_is_a_warning(tmp_path: Path, clean: bool) -> None:
+    """Of one segment or of all: a broker rebuilds them when it starts, the one of aborted transactions, too."""
+    root = directory(tmp_path / "data")
+    if not clean:
+        (root / CLEAN_SHUTDOWN).unlink()
+    for segment in sorted(root.glob("orders-0/*.log")):
+        for suffix in (".index", ".timeindex", ".txnindex"):
+            segment.with_suffix(suffix).unlink(missing_ok=True)
+        assert found(root) == {"segment-files"}
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "checks"),
+    [([".txnindex"], {"index-transaction"}), ([".index", ".timeindex", ".txnindex"], {"segment-files"})],
+)
+def test_an_index_of_aborted_transactions_is_not_rebuilt_alone(
+    tmp_path: Path, suffixes: list[str], checks: set[str]
+) -> None:
+    """Where the offset index is there, a broker takes the segment as it is."""
+    where = Planting(tmp_path / "data")
+    log = where.shelf("orders")
+    log.data(3, producer=630, transactional=True)
+    log.marker(630, 0, committed=False)
+    root = where.close()
+    for suffix in suffixes:
+        (root / log.segment.path_of(suffix)).unlink()
+    assert found(root, "index-transaction", "index-time", "segment-files") == checks
 
 
 @pytest.mark.parametrize("name", sorted(BY_QUERY))

@@ -32,6 +32,8 @@ LEFT JOIN (SELECT directory, topic, partition, segment_base, max(timestamp_ms) A
 LEFT JOIN (SELECT directory, max(is_clean) AS is_clean FROM brokers GROUP BY directory) stops USING (directory)
 WHERE damage IS NULL AND latest_ms >= 0 AND coalesce(last_entry_ms, -1) < latest_ms
   AND (segment_base < last_segment_base OR (coalesce(is_clean, false) AND topic <> '__cluster_metadata'))
-  AND EXISTS (SELECT 1 FROM indexes WHERE kind = 'time')
+  AND NOT EXISTS (SELECT 1 FROM segment_files WHERE segment_files.directory = segments.directory AND segment_files.topic = segments.topic
+                  AND segment_files.partition = segments.partition AND segment_files.segment_base = segments.segment_base
+                  AND what = 'missing' AND file LIKE '%.timeindex')
   AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = segments.directory AND unreadable.topic = segments.topic
                   AND unreadable.partition = segments.partition AND file LIKE '%.timeindex')

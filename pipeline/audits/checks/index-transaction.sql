@@ -2,7 +2,7 @@
 -- severity: error
 -- `.txnindex` lists the aborted transactions, whose records read_committed consumers skip. One is missing (its records are delivered), or
 -- one is listed that never existed (valid records are skipped). Not checked if the log has lost the beginning of the transaction, or of one
--- that was open at its end, to the cleaner or with its first segments.
+-- that was open at its end, to the cleaner or with its first segments, nor if the segment has no offset index: a broker then rebuilds both.
 WITH aborted AS (
   SELECT ended.directory, ended.topic, ended.partition, ended.producer_id, ended.first_offset, ended.marker_offset,
          coalesce(min(other.first_offset), ended.marker_offset + 1) AS stable_offset
@@ -36,7 +36,11 @@ FROM aborted FULL OUTER JOIN listed
   AND aborted.producer_id = listed.producer_id AND aborted.marker_offset = listed.last_offset
 JOIN partitions ON partitions.directory = coalesce(aborted.directory, listed.directory)
   AND partitions.topic = coalesce(aborted.topic, listed.topic) AND partitions.partition = coalesce(aborted.partition, listed.partition)
-WHERE least(aborted.first_offset, listed.first_offset) >= greatest(log_start, cleaned_to)
+LEFT JOIN batches markers ON listed.topic IS NULL AND markers.directory = aborted.directory AND markers.topic = aborted.topic
+  AND markers.partition = aborted.partition AND markers.base_offset = aborted.marker_offset
+LEFT JOIN segment_files rebuilt ON rebuilt.what = 'missing' AND rebuilt.file LIKE '%.index' AND rebuilt.directory = markers.directory
+  AND rebuilt.topic = markers.topic AND rebuilt.partition = markers.partition AND rebuilt.segment_base = markers.segment_base
+WHERE least(aborted.first_offset, listed.first_offset) >= greatest(log_start, cleaned_to) AND rebuilt.file IS NULL
   AND (listed.topic IS NULL OR aborted.topic IS NULL OR aborted.first_offset <> listed.first_offset OR times > 1
     OR (last_stable_offset <> stable_offset AND last_stable_offset >= greatest(log_start, cleaned_to))
     OR is_elsewhere OR previous_offset > listed.last_offset)

@@ -27,7 +27,7 @@ SELECT partition_files.directory, partition_files.topic, partition_files.partiti
             WHEN coalesce(is_moved, false) OR directories < coalesce(replica_count, 1) THEN 9223372036854775807
             ELSE cleaned.cleaned_to END AS cleaned_to,
        greatest(coalesce(log_end, 0), last_segment_base) AS log_end,
-       coalesce(is_damaged, false) AS is_damaged, is_recreated
+       coalesce(is_damaged, false) AS is_damaged, is_recreated, NOT coalesce(is_moved, true) AND replica_count = 1 AS is_only_replica
 FROM partition_files
 LEFT JOIN (SELECT directory, topic, partition, greatest(max(last_offset) + 1, max(segment_base)) AS log_end,
                   max(last_offset) + 1 AS data_end, max(damage_kind <> 'torn') AS is_damaged
