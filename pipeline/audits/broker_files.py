@@ -35,6 +35,8 @@ from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
 from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata-0"
+_UNFINISHED: Final = (".cleaned", ".swap")
+"""Suffixes of files that the cleaner writes before they replace others (LogCleaner, UnifiedLog)."""
 _ZEROS: Final = 8
 """Bytes of an index entry that are not all zero: the first batch of a segment has no entry."""
 _PLACE: Final = [pa.field("directory", pa.string()), pa.field("topic", pa.string()), pa.field("partition", pa.int32())]
@@ -73,10 +75,12 @@ SEGMENT_FILES: Final = pa.schema(
         *_PLACE,
         pa.field("segment_base", pa.int64()),
         pa.field("file", pa.string()),
-        pa.field("what", pa.string()),  # missing; after a clean shutdown also: left without its segment, not trimmed
+        pa.field(
+            "what", pa.string()
+        ),  # missing; after a clean shutdown also: left without its segment, not trimmed, left by a compaction
     ]
 )
-"""One row per index file that does not fit its segment."""
+"""One row per index file that does not fit its segment, or file that the cleaner has left."""
 BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
@@ -164,22 +168,26 @@ class BrokerFiles:
 
         A clean shutdown trims them; a crash may leave those of a segment that is gone.
         """
-        parts = [part for name, _ in tree.names(folder) if (part := segment_part(name)) is not None]
+        names = [name for name, _ in tree.names(folder)]
+        parts = [part for name in names if (part := segment_part(name)) is not None]
         by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
         segments = by_suffix["log"]
         for suffix in ENTRIES:
             left = [(base, "left without its segment") for base in by_suffix[suffix] - segments if is_clean]
             gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
-                self._complain_of_index(f"{folder}/{base:020d}.{suffix}", base, what, place)
+                self._complain_of_segment(f"{folder}/{base:020d}.{suffix}", base, what, place)
+        for name in names if is_clean else ():
+            if name.endswith(_UNFINISHED) and (part := segment_part(name.rpartition(".")[0])) is not None:
+                self._complain_of_segment(f"{folder}/{name}", part[0], "left by a compaction that did not end", place)
         if not is_clean or folder == _METADATA:  # Kafka 4.4 leaves the indexes of its metadata log
             return
         for base in sorted(by_suffix["index"]):
             path = f"{folder}/{base:020d}.index"
             if tree.read(path)[-_ZEROS:] == bytes(_ZEROS):
-                self._complain_of_index(path, base, "not trimmed", place)
+                self._complain_of_segment(path, base, "not trimmed", place)
 
-    def _complain_of_index(self, path: str, base: int, what: str, place: dict[str, Any]) -> None:
+    def _complain_of_segment(self, path: str, base: int, what: str, place: dict[str, Any]) -> None:
         self.segment_files.append({**place, "segment_base": base, "file": path, "what": what})
 
     def _partition(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:

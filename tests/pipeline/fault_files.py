@@ -321,6 +321,7 @@ class Planting:
             records += [metadata.TopicRecord(topic, topic_id), metadata.RemoveTopicRecord(topic_id)]
         for topic, topic_id in self._topic_ids().items():
             records.append(metadata.TopicRecord(topic, topic_id))
+            records += [metadata.ConfigRecord(2, topic, key, text) for key, text in self.configs[topic].items()]
             records += [
                 metadata.PartitionRecord(
                     number,
@@ -338,7 +339,6 @@ class Planting:
                 metadata.PartitionChangeRecord(0, topic_id, isr=(self.node_id,), leader=leader)
                 for leader in self.led.get(topic, ())
             ]
-            records += [metadata.ConfigRecord(2, topic, key, text) for key, text in self.configs[topic].items()]
         ids = self._topic_ids()
         records += [
             metadata.PartitionChangeRecord(number, ids[topic], isr=(), leader=-1, eligible_leader_replicas=(1,))

@@ -313,6 +313,43 @@ def index_of_another_partition(where: Planting, topic: str) -> Places:
 
 
 @plant
+def batch_of_another_codec(where: Planting, topic: str) -> Places:
+    """The topic has had compression.type zstd since it was created; a marker is never compressed."""
+    log = where.shelf(topic, compression_type="zstd")
+    log.data(3, producer=640, transactional=True, codec=4)
+    log.marker(640, 0, committed=True)
+    return {"batch-setting": {(0, log.data(3, codec=1))}}
+
+
+@plant
+def batch_beyond_the_largest(where: Planting, topic: str) -> Places:
+    """The topic has had this max.message.bytes since it was created."""
+    log = where.shelf(topic, max_message_bytes="500")
+    log.data(1, values=[b"v" * 300])
+    return {"batch-setting": {(0, log.data(1, values=[b"v" * 600]))}}
+
+
+@plant
+def segment_beyond_the_largest(where: Planting, topic: str) -> Places:
+    """The topic has had this segment.bytes since it was created; one batch alone may be larger."""
+    log = where.shelf(topic, segment_bytes="600")
+    log.data(1, values=[b"v" * 900])
+    log.roll()
+    first = log.data(1, values=[b"v" * 400])
+    log.data(1, values=[b"v" * 400])
+    return {"batch-setting": {(0, first)}}
+
+
+@plant
+def compaction_unfinished(where: Planting, topic: str) -> Places:
+    """A file that the cleaner writes is left, though the broker stopped cleanly."""
+    log = where.shelf(topic)
+    log.data(3)
+    (where.root / f"{log.segment.path_of('.log')}.swap").write_bytes(b"")
+    return {"segment-files": {(0, None)}}
+
+
+@plant
 def segment_gone(where: Planting, topic: str) -> Places:
     """The files of a segment in the middle are gone."""
     log = where.shelf(topic)

@@ -15,7 +15,7 @@ from broker.settings.values import parse as parse_setting
 from pipeline.audits.broker_files import BrokerFiles
 from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
-from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
+from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse, view
 from pipeline.audits.sidecar_files import Tree, index_entries
 from pipeline.duck.engine import DuckEngine
 from protocol.errors import KafkaError
@@ -131,6 +131,7 @@ def test_a_setting_is_invalid_where_the_broker_refuses_it() -> None:
     engine.table(
         "state_metadata", pa.table({"offset": offsets, "type": ["ConfigRecord"] * len(given), "record": records})
     )
+    engine.view("setting_rules", view("setting_rules"))
     found = {given[offset] for offset in engine.rows(checks()["setting-invalid"].sql).column("offset").to_pylist()}
     engine.close()
     assert {each for each in refused - found if each[1:] not in OF_OLDER_BROKERS} == set()

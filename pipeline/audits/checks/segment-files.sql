@@ -1,6 +1,6 @@
--- title: index files that do not fit their segments
+-- title: files that do not fit their segments
 -- severity: warning
 -- Each segment has an offset and a time index from its beginning, and a broker that stops cleanly leaves them trimmed, and no index without
--- its segment. A segment was removed or copied without its indexes, or an index without its segment. A broker that starts rebuilds all
+-- its segment and no file of an unfinished compaction. A segment was removed or copied without its indexes, or an index without its segment. A broker that starts rebuilds all
 -- indexes of a segment without an offset index, leaves a missing time index empty (searches by time read more), and removes the others.
 SELECT directory, topic, partition, file, what FROM segment_files

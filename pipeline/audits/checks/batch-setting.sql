@@ -1,0 +1,35 @@
+-- title: a batch that its topic's settings do not allow
+-- severity: warning
+-- The topic has had this setting since it was created, and it was never changed: a batch is larger than max.message.bytes, or has another
+-- codec than compression.type, or a segment of several batches is larger than segment.bytes. No broker appends that: the log, or the
+-- metadata, is of another topic. Sizes of compacted topics are not checked, since the cleaner compresses anew.
+WITH entries AS (
+  SELECT type, offset, from_json(record, 'name STRING, topic_id STRING') AS fields
+  FROM state_metadata WHERE type IN ('TopicRecord', 'PartitionRecord')
+),
+created AS (
+  SELECT named.fields.name AS topic, min(entries.offset) AS first_partition_offset
+  FROM entries named JOIN entries ON entries.type = 'PartitionRecord' AND entries.fields.topic_id = named.fields.topic_id
+  WHERE named.type = 'TopicRecord' GROUP BY named.fields.name HAVING count(DISTINCT named.fields.topic_id) = 1
+),
+kept AS (
+  SELECT topic_settings.topic AS kept_topic, name, max(value) AS value
+  FROM topic_settings JOIN created ON created.topic = topic_settings.topic
+  WHERE name IN ('max.message.bytes', 'compression.type', 'segment.bytes')
+  GROUP BY topic_settings.topic, name HAVING count(*) = 1 AND max(offset) < max(first_partition_offset)
+),
+segments AS (
+  SELECT directory, topic, partition, segment_base, max(segment) AS segment, sum(size) AS bytes, count(*) AS count, max(damage) AS damage
+  FROM batches GROUP BY directory, topic, partition, segment_base
+)
+SELECT directory, topic, partition, base_offset AS offset, name AS setting, value, codec AS actual, segment
+FROM batches JOIN kept ON kept_topic = topic AND name = 'compression.type'
+WHERE damage IS NULL AND NOT is_control AND value <> 'producer' AND codec <> CASE value WHEN 'uncompressed' THEN 'none' ELSE value END
+UNION ALL
+SELECT directory, topic, partition, base_offset, name, value, CAST(size AS STRING), segment
+FROM batches JOIN partitions USING (directory, topic, partition) JOIN kept ON kept_topic = topic AND name = 'max.message.bytes'
+WHERE damage IS NULL AND NOT is_control AND NOT is_compacted AND size > try_cast(value AS BIGINT)
+UNION ALL
+SELECT directory, topic, partition, segment_base, name, value, CAST(bytes AS STRING), segment
+FROM segments JOIN partitions USING (directory, topic, partition) JOIN kept ON kept_topic = topic AND name = 'segment.bytes'
+WHERE damage IS NULL AND NOT is_compacted AND count > 1 AND bytes > try_cast(value AS BIGINT)
