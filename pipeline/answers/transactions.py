@@ -44,6 +44,8 @@ class Transactions:
     """By id: the requests that may change it."""
     _granted: dict[str, _Granted] = field(default_factory=dict)
     """By id: the last InitProducerId or EndTxn response with a producer id."""
+    _ended: dict[str, Call] = field(default_factory=dict)
+    """By id: the last EndTxn that succeeded."""
     _timeouts: dict[str, int] = field(default_factory=dict)
     _reports: list[tuple[Call, Body, _Known]] = field(default_factory=list)
 
@@ -53,6 +55,8 @@ class Transactions:
             self._changing[name].append(call)
             if call.is_accepted and call.response.get("producer_id", -1) >= 0:
                 yield from self._grant(name, call)
+            if call.api == "EndTxn" and call.is_accepted:
+                yield from self._end(name, call)
             self._known[name] = self._after(name, call)
         if call.api in {"DescribeTransactions", "ListTransactions"} and call.is_answered:
             yield from self._report(call)
@@ -68,6 +72,21 @@ class Transactions:
             what = f"producer id {producer_id} for {name}, which had {before.producer_id}"
             yield Fault(call.id, "transaction-report", what)
         self._granted[name] = _Granted(producer_id, epoch, call.at_ms)
+
+    def _end(self, name: str, call: Call) -> Iterator[Fault]:
+        """Check that a transaction is not both committed and aborted: the second EndTxn is INVALID_TXN_STATE.
+
+        With the epoch of the first one it is about the same transaction if it was sent behind it; before version 5 also
+        only if no request has begun another one since.
+        """
+        before, self._ended[name] = self._ended.get(name), call
+        if before is None or before.end_us >= call.start_us or before.request["committed"] == call.request["committed"]:
+            return
+        same = all(before.request[each] == call.request[each] for each in ("producer_id", "producer_epoch"))
+        if same and (call.version >= _IMPLICIT or self._changing[name][-2:] == [before, call]):
+            ends = ("aborted", "committed")
+            what = f"{name} is {ends[call.request['committed']]}, and was {ends[before.request['committed']]} before"
+            yield Fault(call.id, "transaction-report", what)
 
     def _after(self, name: str, call: Call) -> _Known:
         before = self._known.get(name)

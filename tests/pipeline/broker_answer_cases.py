@@ -57,6 +57,7 @@ def _records(*batches: tuple[int, int]) -> dict[str, Any]:
 _of_fetch("fetch-stable-beyond-watermark", last_stable_offset=12)
 _of_fetch("fetch-start-beyond-watermark", log_start_offset=12)
 _of_fetch("fetch-records-beyond-watermark", high_watermark=6, last_stable_offset=6)
+_of_fetch("fetch-records-beyond-stable-offset", last_stable_offset=7)
 _of_fetch("fetch-watermark-none", high_watermark=-1, last_stable_offset=-1)
 _of_fetch("fetch-records-before", records=_records((0, 2)))
 _of_fetch("fetch-records-out-of-order", records=_records((7, 8), (4, 6)))

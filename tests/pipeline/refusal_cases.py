@@ -189,3 +189,45 @@ def rebalance_that_was_none(wiring: Wiring, name: str) -> int:
     number = wire.call("SyncGroup", asked, {"error_code": "REBALANCE_IN_PROGRESS"})
     wire.heartbeat(name, "m", 1)
     return number
+
+
+def _leaves(wire: Wire, group: str, member: str) -> None:
+    members = [{"member_id": member, "group_instance_id": None}]
+    wire.call("LeaveGroup", {"group_id": group, "members": members}, {
+        "error_code": "NONE", "members": [{**members[0], "error_code": "NONE"}]}, version=5)  # fmt: skip
+
+
+@answer("transaction-report")
+def aborted_after_its_commit(wiring: Wiring, name: str) -> int:
+    """A transaction is committed and then aborted, and both succeed."""
+    wire = wiring.connect(name)
+    wire.init(name, (4_100, 0))
+    wire.add(name, (4_100, 0), name, 0)
+    wire.end(name, (4_100, 0))
+    return wire.end(name, (4_100, 0), committed=False)
+
+
+@answer("transaction-report")
+def aborted_with_the_epoch_of_its_commit(wiring: Wiring, name: str) -> int:
+    """Each EndTxn ends an epoch since version 5."""
+    wire = wiring.connect(name)
+    wire.init(name, (4_200, 0))
+    wire.end(name, (4_200, 0), given=(4_200, 1), version=5)
+    return wire.end(name, (4_200, 0), committed=False, given=(4_200, 2), version=5)
+
+
+@answer("generation-answer")
+def generation_that_goes_back(wiring: Wiring, name: str) -> int:
+    """A member joins again, and the generation is an older one."""
+    wire = wiring.connect(name)
+    wire.join(name, "m", 4)
+    return wire.join(name, "m", 3)
+
+
+@answer("generation-answer")
+def heartbeat_after_leaving(wiring: Wiring, name: str) -> int:
+    """A member that has left is still one."""
+    wire = wiring.connect(name)
+    wire.join(name, "m", 1)
+    _leaves(wire, name, "m")
+    return wire.heartbeat(name, "m", 1)

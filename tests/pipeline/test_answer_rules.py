@@ -13,6 +13,7 @@ from pipeline.answers.refusals import OF_ANY_REQUEST
 from pipeline.answers.rules import _settings
 from pipeline.answers.shapes import faults_of
 from pipeline.answers.share import ACCEPT, ShareGroups
+from pipeline.answers.transactions import Transactions
 from pipeline.audits.registry import checks
 from protocol.api_errors import ERRORS_OF
 from tests.pipeline.test_registers import TOPIC_ID, answered
@@ -106,6 +107,68 @@ def test_a_group_that_was_deleted_begins_with_any_protocol(at_s: int, is_deleted
     for call in (joined(1, "range"), *([deletion] if is_deleted else []), joined(at_s, "cooperative-sticky")):
         assert list(generations.note(call)) == []
     assert [each.id for each in generations.faults()] == found
+
+
+def of_a_member(number: int, api: str, version: int, generation: int = 1, **answer: Any) -> Any:
+    """A call of the member `m` of the group `g`."""
+    asked = {"group_id": "g", "member_id": "m", "generation_id": generation}
+    return answered(number, api, version, asked, {"error_code": "NONE", **answer})
+
+
+def joins(number: int, generation: int) -> Any:
+    """A JoinGroup that the member `m` was answered with this generation."""
+    return of_a_member(number, "JoinGroup", 9, member_id="m", protocol_name="range", generation_id=generation)
+
+
+LEAVES = of_a_member(2, "LeaveGroup", 1)
+DELETION = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
+
+
+@pytest.mark.parametrize(
+    ("calls", "found"),
+    [
+        ([joins(1, 4), joins(3, 3)], [3]),
+        ([joins(1, 4), joins(3, 5)], []),
+        ([joins(1, 4), DELETION, joins(3, 1)], []),
+        ([joins(1, 4), joins(700, 1)], []),
+        ([joins(1, 1), LEAVES, of_a_member(3, "Heartbeat", 4)], [3]),
+        ([joins(1, 1), of_a_member(2, "Heartbeat", 4), LEAVES], []),
+        ([joins(1, 1), LEAVES, joins(3, 3), of_a_member(4, "Heartbeat", 4)], []),
+    ],
+)
+def test_a_group_goes_forward(calls: list[Any], found: list[int]) -> None:
+    """Its generations, unless it was deleted, and its members, unless they join again."""
+    generations = Generations()
+    assert [fault for call in calls for fault in generations.note(call)] == []
+    assert [each.id for each in generations.faults()] == found
+
+
+def ends(number: int, version: int, *, committed: bool, epoch: int = 0) -> Any:
+    """EndTxn of the transactional id `x`."""
+    asked = {"transactional_id": "x", "producer_id": 4, "producer_epoch": epoch, "committed": committed}
+    return answered(number, "EndTxn", version, asked, {"error_code": "NONE", "producer_id": -1, "producer_epoch": -1})
+
+
+ADDS = answered(
+    2, "AddOffsetsToTxn", 3, {"transactional_id": "x", "producer_id": 4, "producer_epoch": 0, "group_id": "g"},
+    {"error_code": "NONE"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("calls", "found"),
+    [
+        ([ends(1, 4, committed=True), ends(3, 4, committed=False)], [3]),
+        ([ends(1, 4, committed=True), ADDS, ends(3, 4, committed=False)], []),
+        ([ends(1, 4, committed=True), ends(3, 4, committed=True)], []),
+        ([ends(1, 5, committed=False), ends(3, 5, committed=True)], [3]),
+        ([ends(1, 5, committed=False), ends(3, 5, committed=True, epoch=1)], []),
+    ],
+)
+def test_a_transaction_ends_once(calls: list[Any], found: list[int]) -> None:
+    """A repetition is answered like the first request; the next transaction ends as it likes."""
+    transactions = Transactions()
+    assert [fault.id for call in calls for fault in transactions.note(call)] == found
 
 
 @pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(5, False, 1), (5, True, 0), (700, False, 0)])

@@ -2,7 +2,7 @@
 -- severity: warning
 -- The topic has had this setting since it was created, and it was never changed: a batch is larger than max.message.bytes, or has another
 -- codec than compression.type, or a segment of several batches is larger than segment.bytes. No broker appends that: the log, or the
--- metadata, is of another topic. Sizes of compacted topics are not checked, since the cleaner compresses anew.
+-- metadata, is of another topic. Sizes of compacted topics are not checked, since the cleaner compresses batches again.
 WITH entries AS (
   SELECT type, offset, from_json(record, 'name STRING, topic_id STRING') AS fields
   FROM state_metadata WHERE type IN ('TopicRecord', 'PartitionRecord')

@@ -1,14 +1,15 @@
 -- title: a Fetch response that contradicts itself
 -- severity: error
 -- needs: journal
--- Neither the last stable offset nor the log start exceeds the high watermark; a consumer gets no record beyond the high watermark, a first
--- batch with or after the offset that it requested, batches in order, no records with an error, and aborted transactions only with
--- read_committed. A consumer that is redirected to another replica (KIP-392) gets no records; a request without a session (KIP-227) gets
--- none, neither in a response nor in an error; a session has the requested partitions. Not all partitions are empty if one has records for
--- this consumer. (Brokers note the high watermark before they read: whole batches beyond it may have been appended in between, and are
--- below it in later responses.)
+-- Neither the last stable offset nor the log start exceeds the high watermark; a consumer gets no record beyond the high watermark, or with
+-- read_committed beyond the last stable offset, a first batch with or after the offset that it requested, batches in order, no records with
+-- an error, and aborted transactions only with read_committed. A consumer that is redirected to another replica (KIP-392) gets no records; a
+-- request without a session (KIP-227) gets none, neither in a response nor in an error; a session has the requested partitions. Not all
+-- partitions are empty if one has records for this consumer. (Brokers note the high watermark before they read: whole batches beyond it may
+-- have been appended in between, and are below it in later responses.)
 WITH given AS (
   SELECT fetches.*, coalesce(batches, array()) AS found, min(if(error = 'NONE', high_watermark, NULL)) OVER behind AS later_watermark,
+         min(if(error = 'NONE', last_stable_offset, NULL)) OVER behind AS later_stable_offset,
          max(if(session_epoch = 0, 1, 0)) OVER (PARTITION BY run, connection) = 1 AS is_from_the_beginning
   FROM fetches WHERE coalesce(replica_id, -1) < 0 AND outcome = 'answered'
   WINDOW behind AS (PARTITION BY run, era, topic, partition, broker ORDER BY id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
@@ -31,6 +32,8 @@ FROM given
 WHERE (error = 'NONE' AND (high_watermark < 0 OR last_stable_offset > high_watermark OR log_start_offset > high_watermark
       OR (delivered_to >= high_watermark
           AND NOT coalesce(later_watermark > delivered_to AND size(filter(found, each -> each.base_offset = high_watermark)) > 0, false))))
+  OR (error = 'NONE' AND isolation AND last_stable_offset >= 0 AND delivered_to >= last_stable_offset
+      AND NOT coalesce(later_stable_offset > delivered_to AND size(filter(found, each -> each.base_offset = last_stable_offset)) > 0, false))
   OR (error <> 'NONE' AND size(found) > 0)
   OR (size(found) > 0 AND fetch_offset > element_at(found, 1).last_offset)
   OR size(filter(sequence(2, greatest(size(found), 2)), place -> try_element_at(found, place).base_offset <= try_element_at(found,
