@@ -23,7 +23,7 @@ class CoordinatorFaults:
     """Carries out the faults of the kind ``coordinators``.
 
     ``powerless``: brokers that lost power and have not come back. ``may_be_killed`` returns whether a broker may be
-    killed now. ``start_another`` starts another instance of a client, and returns its name.
+    killed now. ``start_another`` starts another instance of a client, and returns a line about it.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CoordinatorFaults:
         try:
             if impatient:
                 await sleep_ms(chance.randrange(min(lasts_ms, 1_000)))
-                self._note(f"client {self._start_another(chance)} is started once more")
+                self._note(self._start_another(chance))
                 shrink = False  # which would refuse the new instance
             await sleep_ms(min(lasts_ms, 500))
             if shrink and servers.lives == life and self._leads(place, leader):

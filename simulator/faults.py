@@ -41,19 +41,24 @@ class Clients(Protocol):
     """Operations of faults on the clients of a run."""
 
     def kill(self, chance: Random, down_ms: int) -> str:
-        """Kill a client, which restarts after ``down_ms``; return its name."""
+        """Kill a client, which restarts after ``down_ms``; return a line for the story."""
         ...
 
     def replace(self, chance: Random) -> str:
-        """Start another instance of a client beside the current one; return its name."""
+        """Start another instance of a client beside the current one; return a line for the story."""
         ...
 
 
 class Nemesis:
-    """Injects the faults of a plan."""
+    """Injects the faults of a plan; those of a user's program need neither ``worlds`` nor ``administrator``."""
 
     def __init__(
-        self, servers: Servers, network: Network, clients: Clients, worlds: Worlds, administrator: Administrator
+        self,
+        servers: Servers,
+        network: Network,
+        clients: Clients,
+        worlds: Worlds | None = None,
+        administrator: Administrator | None = None,
     ) -> None:
         self._servers, self._network, self._clients, self._worlds = servers, network, clients, worlds
         self._administrator = administrator
@@ -91,14 +96,7 @@ class Nemesis:
 
     async def end(self) -> None:
         """End all faults: start all brokers, repair disks and network, undo the administrator's changes."""
-        for task in self._tasks:
-            if not task.done() and not self._restarting:
-                task.cancel()
-        for task in self._tasks:
-            try:
-                await task
-            except asyncio.CancelledError:
-                continue
+        await self._end_tasks()
         self._network.calm()
         self.of_coordinators.end()
         servers = self._servers
@@ -113,9 +111,20 @@ class Nemesis:
         for broker in servers.paused:
             servers.resume(broker)
         undo(servers)
-        await self._administrator.raise_all()
+        if self._administrator is not None:
+            await self._administrator.raise_all()
         await self._restart_stuck_coordinators()
         self.note("all faults are over")
+
+    async def _end_tasks(self) -> None:
+        for task in self._tasks:
+            if not task.done() and not self._restarting:
+                task.cancel()
+        for task in self._tasks:
+            try:
+                await task
+            except asyncio.CancelledError:
+                continue
 
     async def _restart_stuck_coordinators(self) -> None:
         for broker in self._servers.stuck_coordinators:
@@ -321,10 +330,10 @@ class Nemesis:
         self.note("preferred leaders lead, where they may")
 
     async def _client(self, fault: Fault, chance: Random) -> None:
-        self.note(f"client {self._clients.kill(chance, fault.lasts_ms)} is killed")
+        self.note(self._clients.kill(chance, fault.lasts_ms))
 
     async def _twin(self, _fault: Fault, chance: Random) -> None:
-        self.note(f"client {self._clients.replace(chance)} is started once more")
+        self.note(self._clients.replace(chance))
 
     async def _clock(self, fault: Fault, _chance: Random) -> None:
         self.note(f"the brokers' clock jumps by {fault.lasts_ms} ms")
@@ -355,6 +364,7 @@ class Nemesis:
         eligible leader replicas.
         """
         keeps = self._records_are_lost or self._servers.has_partition_without_replica_in_sync()
+        assert self._administrator is not None
         if note := await self._administrator.change(chance, keeps_eligible=keeps):
             self.note(note)
 
@@ -367,15 +377,18 @@ class Nemesis:
     # --- snapshots ---------------------------------------------------------------------------------------------------
 
     async def _snapshot(self, _fault: Fault, _chance: Random) -> None:
+        assert self._worlds is not None
         if (number := await self._worlds.take()) is not None:
             self.note(f"snapshot {number} is taken")
 
     async def _restore(self, _fault: Fault, chance: Random) -> None:
+        assert self._worlds is not None
         if (kept := self._worlds.one(chance)) is not None:
             self.note(f"back to snapshot {kept.number}")
             await self._meanwhile_nothing(self._worlds.restore(kept))
 
     async def _reset(self, _fault: Fault, _chance: Random) -> None:
+        assert self._worlds is not None
         if not self._servers.broken:
             self.note("the cluster is reset")
             await self._meanwhile_nothing(self._worlds.reset())

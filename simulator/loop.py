@@ -1,17 +1,26 @@
 """An event loop on virtual time: it never waits, and runs the same work in the same order each time.
 
-When nothing is ready, the time jumps to the next timer. There are no sockets, no threads and no signals; listeners are
-opened in the simulated network.
+When nothing is ready, the time jumps to the next timer. There are no sockets, no threads and no signals; listeners and
+connections are opened in the simulated network. A user's program that asks the loop for more gets
+:class:`simulator.program.Unsimulated`.
 """
 
 import asyncio
 import math
-from collections.abc import Callable
-from typing import Any
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, NoReturn
+
+from simulator.program import CURRENT, Program, owner, refuse
 
 _RESOLUTION_S = 1e-6
 _MOST_TURNS = 200_000
-"""Iterations of the loop without progress of virtual time after which it counts as spinning."""
+"""Iterations of the loop without a pause after which it counts as spinning."""
+_TIMELESS_TURNS, _TURN_S = 2_000, 200e-6
+"""Iterations without a pause that take no time, and how long a further one takes: a program that polls in a busy loop,
+as the producer of aiokafka does at times, goes on when its timers are due."""
 BEGIN_NS = 1_800_000_000_000_000_000
 """The virtual time at the start of a run: January 2027."""
 
@@ -49,11 +58,23 @@ class _Selector:
             self._turns += 1
             if self._turns > _MOST_TURNS:
                 self._turns = 0  # so that the loop can be closed
-                raise Spinning(f"{_MOST_TURNS} turns of the loop at {self._loop.now_s:.6f} s of virtual time")
+                raise Spinning(f"{_MOST_TURNS} turns of the loop without a pause, at {self._loop.now_s:.3f} s")
+            if self._turns > _TIMELESS_TURNS:
+                self._loop.now_s += _TURN_S
         return []
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
+
+
+class ProgramTask(asyncio.Task[Any]):
+    """A task with a number as its hash: a set of tasks has the same order in each run."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        """Return its number."""
+        return self.number
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -65,6 +86,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.limit_s = math.inf
         self.listen: Callable[[Callable[[], Any], str, int], object] | None = None
         """Opens a listener; set by the simulated network."""
+        self.connect: Callable[[Callable[[], Any], str, int], Coroutine[Any, Any, Any]] | None = None
+        """Opens a connection of a user's program; set by the simulated network."""
+        self._killed = False
+        self._tasks = 0
         self.advanced: Callable[[], None] = lambda: None
         """Called whenever the virtual time has advanced; what it raises ends the run."""
         self._selector = _Selector(self)
@@ -83,11 +108,118 @@ class VirtualLoop(asyncio.BaseEventLoop):
         assert self.listen is not None
         return self.listen(protocol_factory, str(host), int(port))
 
+    # --- programs of users -------------------------------------------------------------------------------------------
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, *, ssl: Any = None, **_: Any
+    ) -> Any:
+        """Connect to a broker; returns transport and protocol. Other servers and TLS raise Unsimulated."""
+        if ssl:
+            raise refuse("TLS", "use security_protocol PLAINTEXT in the simulation")
+        if host is None or self.connect is None:
+            raise refuse("a connection over a socket of its own", "connect to sim.bootstrap_servers")
+        return await self.connect(protocol_factory, str(host), int(port))
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
+        """Return the address as given: names are not resolved."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+
+    def run_in_executor(self, executor: Any, func: Any, *_: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
+        """Raise Unsimulated."""
+        name = getattr(func, "__qualname__", repr(func))
+        raise refuse(f"a thread for {name}", "call it directly, or replace it by a coroutine in the simulation")
+
+    def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:  # type: ignore[override]
+        """Keep the handler: a clean stop of the process calls that of SIGTERM, or else that of SIGINT."""
+        if (program := CURRENT.get()) is not None:
+            program.on_signal[sig] = lambda: callback(*args)
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        """Forget the handler; return whether there was one."""
+        program = CURRENT.get()
+        return program is not None and program.on_signal.pop(sig, None) is not None
+
+    def stop(self) -> None:
+        """Stop the loop; a program may not."""
+        if CURRENT.get() is not None and self.is_running():
+            raise refuse("loop.stop()", "return from the process's coroutine instead")
+        super().stop()
+
+    def create_task(self, coro: Any, **options: Any) -> Any:
+        """Create a task; a user's process keeps its own until they are done."""
+        program = owner(options.get("context"))
+        if program is None:
+            return super().create_task(coro, **options)
+        own = self.get_task_factory() is None
+        task = self._task_of_program(coro, options) if own else super().create_task(coro, **options)
+        if not program.alive:
+            program.buried.append(task)
+        elif not task.done():  # an eager one may be
+            program.tasks[task] = None
+            task.add_done_callback(lambda done: _forget(program, done))
+        return task
+
+    def _task_of_program(self, coro: Any, options: dict[str, Any]) -> ProgramTask:
+        self._tasks += 1
+        ProgramTask.number = self._tasks  # while asyncio registers it; each has its own from then on
+        options["name"] = options.get("name") or f"task {self._tasks}"
+        task = ProgramTask(coro, loop=self, **options)
+        task.number = self._tasks
+        return task
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Schedule a call; one of a killed process is dropped."""
+        handle = super().call_soon(callback, *args, context=context)
+        if self._killed and (program := owner(context)) is not None and not program.alive:
+            handle.cancel()
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Schedule a call at a time; one of a killed process is dropped."""
+        handle = super().call_at(when, callback, *args, context=context)
+        if self._killed and (program := owner(context)) is not None and not program.alive:
+            handle.cancel()
+        return handle
+
+    def kill(self, program: Program, how: str) -> None:
+        """End an instance between two turns of the loop, its connections first; ``how``: see :meth:`Severable.sever`.
+
+        Its tasks are neither cancelled nor closed, so that no ``finally`` block of theirs runs.
+        """
+        program.alive, self._killed = False, True
+        for connection in list(program.connections):
+            connection.sever(how)
+        for handle in (*self._ready, *self._scheduled):  # type: ignore[attr-defined]  # of BaseEventLoop
+            if handle._context is not None and handle._context.get(CURRENT) is program:  # noqa: SLF001
+                handle.cancel()
+        program.buried += program.tasks
+        program.tasks.clear()
+        for task in program.buried:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - it is meant to be pending
+
+    def terminate(self, program: Program, main: asyncio.Task[Any]) -> None:
+        """Ask an instance to end, as SIGTERM does: by its handler, or by cancellation of its main task."""
+        handler = program.on_signal.get(signal.SIGTERM) or program.on_signal.get(signal.SIGINT)
+        if handler is None:
+            main.cancel()
+        else:
+            self.call_soon(handler, context=program.context.copy())
+
     def _process_events(self, event_list: list[Any]) -> None:
         """Do nothing: there are no events of files."""
 
     def _write_to_self(self) -> None:
         """Do nothing: the loop never sleeps."""
+
+
+def _forget(program: Program, task: asyncio.Task[Any]) -> None:
+    """Drop a task that is done, unless it failed: the end of the run reports exceptions that were not retrieved."""
+    if task.cancelled() or task._exception is None:  # noqa: SLF001 - not a retrieval
+        program.tasks.pop(task, None)
 
 
 async def sleep_ms(ms: float) -> None:

@@ -8,11 +8,14 @@ import asyncio
 import errno
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from simulator.client_transport import ClientTransport, fill
 from simulator.loop import VirtualLoop
+from simulator.program import CURRENT, refuse
 from simulator.trace import Trace
 
 FASTEST_US, SLOWEST_US = 200, 3_000
@@ -41,8 +44,8 @@ class Disturbance:
 class Direction:
     """Bytes in transit, in order; a piece arrives ``latency`` after it was sent, but not before the previous one."""
 
-    def __init__(self, loop: VirtualLoop, arrive: Callable[[bytes | None], None]) -> None:
-        self._loop, self._arrive = loop, arrive
+    def __init__(self, loop: VirtualLoop, context: Context, arrive: Callable[[bytes | None], None]) -> None:
+        self._loop, self._context, self._arrive = loop, context, arrive
         self._pieces: deque[bytes | None] = deque()
         self._last_s = 0.0
         self.cut = False
@@ -54,7 +57,7 @@ class Direction:
             return
         self._last_s = max(self._last_s, self._loop.now_s + latency_us / 1_000_000, self.stalled_until_s)
         self._pieces.append(piece)
-        self._loop.call_at(self._last_s, self._deliver)
+        self._loop.call_at(self._last_s, self._deliver, context=self._context)
 
     def _deliver(self) -> None:
         piece = self._pieces.popleft()
@@ -87,7 +90,7 @@ class ServerTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         """Read again."""
         self._paused = False
-        asyncio.get_running_loop().call_soon(self._read)
+        asyncio.get_running_loop().call_soon(self._read, context=self._link.network.context)
 
     def write(self, data: Any) -> None:
         """Send to the client."""
@@ -126,7 +129,7 @@ class ServerTransport(asyncio.Transport):
 
     def _close(self, error: Exception | None) -> None:
         self._closing = True
-        asyncio.get_running_loop().call_soon(self._end, error)
+        asyncio.get_running_loop().call_soon(self._end, error, context=self._link.network.context)
 
     def _end(self, error: Exception | None) -> None:
         if not self._lost:
@@ -140,13 +143,7 @@ class ServerTransport(asyncio.Transport):
             if piece is None:
                 self._close(None)
                 return
-            view = memoryview(piece)
-            while view:
-                buffer = memoryview(self._protocol.get_buffer(-1))
-                size = min(len(buffer), len(view))
-                buffer[:size] = view[:size]
-                view = view[size:]
-                self._protocol.buffer_updated(size)
+            fill(self._protocol, piece)
 
 
 class Link:
@@ -160,11 +157,20 @@ class Link:
         self.open = True
         self.spoils: list[Disturbance] = []
         """Faults that will affect the response to the last request."""
-        self._to_server = Direction(network.loop, self._at_server)
-        self._to_client = Direction(network.loop, self._at_client)
+        self._to_server = Direction(network.loop, network.context, self._at_server)
+        self._to_client = Direction(network.loop, network.context, self._at_client)
+        network.context.copy().run(self._accept, factory)
+
+    def _accept(self, factory: Callable[[], Any]) -> None:
+        """Create the broker's end, in the brokers' context: what it starts outlives the client's process."""
         protocol = factory()
         self.transport = ServerTransport(self, protocol)
         protocol.connection_made(self.transport)
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Return the addresses of the client's and of the broker's end."""
+        return (HOST, self.number), (HOST, self.port)
 
     # --- the client's side -------------------------------------------------------------------------------------------
 
@@ -209,6 +215,12 @@ class Link:
         self._to_server.cut = self._to_client.cut = True
         self.transport.lose()
         self._lose_client()
+
+    def fall_silent(self) -> None:
+        """Let nothing arrive any more in either direction; the broker does not learn of it."""
+        self._to_server.cut = self._to_client.cut = True
+        if self.open:
+            self._client_gone()
 
     # --- the broker's side -------------------------------------------------------------------------------------------
 
@@ -295,10 +307,12 @@ class Network:
     """Links whose broker's end is open; clients may have closed theirs."""
     disturbances: list[Disturbance] = field(default_factory=list)
     broker_of: dict[int, int] = field(default_factory=dict)
+    context: Context = field(default_factory=copy_context)
+    """Context of everything that happens at the brokers' ends."""
     _count: int = 0
 
     def __post_init__(self) -> None:
-        self.loop.listen = self._listen
+        self.loop.listen, self.loop.connect = self._listen, self._connect
 
     @property
     def now_us(self) -> int:
@@ -333,6 +347,22 @@ class Network:
         link = Link(self, client, 10_000 + self._count, port, listener.factory)
         self.links[link] = self.served[link] = None
         return link
+
+    async def _connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[ClientTransport, Any]:
+        """Connect a user's program to a broker. Raises Unsimulated: no broker has that address."""
+        if port not in self.broker_of or host not in (HOST, "localhost"):
+            raise refuse(f"a connection to {host}:{port}, which is no broker,", "replace that service in the simulation")
+        program = CURRENT.get()
+        name = "program" if program is None else program.name
+        link = await self.connect(name, port)
+        protocol = factory()
+
+        def observe(what: str, data: bytes) -> None:
+            self.trace.exchange(self.now_us, name, f"{what}, broker {link.broker}", data)
+
+        transport = ClientTransport(self.loop, link, protocol, observe)
+        protocol.connection_made(transport)
+        return transport, protocol
 
     def break_all(self) -> None:
         """Break all connections; nothing that was sent on them arrives."""

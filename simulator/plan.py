@@ -75,13 +75,36 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 """Optional kind -> its faults, and how often they happen."""
 
 
-def plan(seed: int, minutes: float, brokers: int, further: Collection[str] = ()) -> list[Fault]:
+OF_PROGRAMS: Mapping[str, Sequence[str]] = {
+    "network": TRAFFIC,
+    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all"),
+    "processes": ("client", "client", "client", "twin"),
+    "disks": LOSING,
+    "coordinators": ("move coordinator", "move coordinator", HOLD, LATE_VERIFICATION, COORDINATOR_LAG),
+    "followers": (LAG,),
+    "changes": _CHANGES,
+    "clock": ("clock",),
+}
+"""Kind of fault, as a user of `--application` chooses it -> the faults of this kind."""
+
+
+def plan_of_program(seed: int, minutes: float, brokers: int, kinds: Collection[str]) -> list[Fault]:
+    """Draw the faults of a seed for a user's program, from those of these kinds."""
+    among = [each for kind, faults in OF_PROGRAMS.items() if kind in kinds for each in faults]
+    return plan(seed, minutes, brokers, among=among)
+
+
+def plan(
+    seed: int, minutes: float, brokers: int, further: Collection[str] = (), among: Sequence[str] = KINDS
+) -> list[Fault]:
     """Draw the faults of a seed: some kinds of faults, more or less often, and those of the ``further`` kinds.
 
     The latter have their own random generators and the last numbers, so that they do not change the other faults.
     """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
-    kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
+    kinds = sorted(set(chance.sample(among, min(chance.randrange(2, 8), len(among)))))
+    if not kinds:
+        return []
     faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
     for kind, (faults_of_kind, means_ms) in _OF_KINDS.items():
         if kind in further:

@@ -1,10 +1,8 @@
 """One run: a cluster and its clients, some minutes of faults, a time without faults, and the checks."""
 
-import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from simulator.changes import require_all_replicas
 from simulator.checker import Log, check, check_copies
@@ -15,22 +13,20 @@ from simulator.clients.operator import Operator
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
-from simulator.cluster import RELEASES, Servers
+from simulator.cluster import RELEASES
 from simulator.disks import write_disks
+from simulator.engine import Cut, Engine
 from simulator.epochs import validate_on_all_replicas
 from simulator.faults import Nemesis
 from simulator.hanging import HangingTransactions
 from simulator.history import LAST_EPOCH, History, Place
 from simulator.liveness import check_liveness
-from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
-from simulator.network import Network
+from simulator.loop import now_ms, sleep_ms
 from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
-from simulator.process import virtual
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.result import Result
 from simulator.share_lives import WRITE_TIMEOUT_MS, ShareLives
 from simulator.start_offsets import StartOffsets
-from simulator.trace import Trace
 from simulator.workload import (
     CONSUMER,
     COPIERS,
@@ -73,11 +69,7 @@ MOST_AFTER_S = 900
 """Limit of virtual time for the end of a run; without broken promises it takes less than four minutes."""
 
 
-class _Cut(Exception):
-    """A run that is played for its first broken promise is over."""
-
-
-class Run:
+class Run(Engine):
     """The run of one seed. ``only``: the numbers of the faults that happen; None for all.
 
     ``kinds``: the optional kinds (:data:`KINDS`); None for those that the seed determines.
@@ -92,7 +84,8 @@ class Run:
         kinds: Collection[str] | None = None,
         data_dir: Path | None = None,
     ) -> None:
-        self.seed, self.minutes, self.data_dir = seed, minutes, data_dir
+        super().__init__(seed, minutes * 60 + MOST_AFTER_S)
+        self.minutes, self.data_dir = minutes, data_dir
         self.committed: Mapping[Place, Log] = {}
         self.disks: Mapping[int, MemoryFiles] = {}
         self.broken_ms: int | None = None
@@ -102,11 +95,7 @@ class Run:
         """How many broken promises have been judged."""
         self._read: Fetcher | None = None
         """The last one that has read all logs to their ends."""
-        self.loop = VirtualLoop()
-        self.loop.limit_s = minutes * 60 + MOST_AFTER_S
         self.loop.advanced = self._watch
-        self.trace = Trace()
-        self.network = Network(self.loop, Random(f"{seed} network"), self.trace)  # noqa: S311 - replayed
         self._chance = Random(f"{seed} setup")  # noqa: S311 - replayed
         self.topics = {SOURCE: self._chance.randrange(1, 3), OTHER: self._chance.randrange(1, 3), TARGET: 2}
         self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
@@ -117,11 +106,10 @@ class Run:
         settings |= {name: own.choice(values) for name, values in VARIED_OF_STREAMS.items()}
         if COORDINATORS in self.kinds:
             settings["share.coordinator.write.timeout.ms"] = str(WRITE_TIMEOUT_MS)
-        self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
+        self.make_servers(BROKERS, self.topics, settings)
         self._share_lives = ShareLives(self.servers)
         self._hanging = HangingTransactions(self.servers)
         self._start_offsets = StartOffsets(self.servers, lambda: self.network.now_us)
-        self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
             # The response to a fencing at the old level may arrive after the level was raised.
@@ -182,7 +170,7 @@ class Run:
         """Note when a promise is broken; end a run that is played only for that."""
         self._note_broken()
         if self._until_ms is not None and (self.broken_ms is not None or self.loop.now_s * 1000 > self._until_ms):
-            raise _Cut
+            raise Cut
 
     def _note_broken(self) -> None:
         if self.broken_ms is None and len(self.history.violations) > self._counted:
@@ -192,40 +180,12 @@ class Run:
                 self.broken_ms = round(self.loop.now_s * 1000)
 
     def _play(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.set_exception_handler(self._unhandled)
-        try:
-            with virtual(self.loop, self._logged), self._hanging.observed(), self._start_offsets.observed():
-                self.loop.run_until_complete(self._main())
-        except _Cut:
-            pass
-        except (Endless, NothingLeft, Spinning) as error:
-            self.history.violate(f"the run cannot continue: {error}")
-        except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
-            self.history.violate(f"the run ended with {error!r}")
-        finally:
-            self._close()
+        self.play(self._main, self._hanging.observed(), self._start_offsets.observed())
         self._note_broken()
 
-    def _close(self) -> None:
-        self.loop.set_exception_handler(lambda _loop, _context: None)
-        for task in asyncio.all_tasks(self.loop):
-            task.cancel()
-        self.loop.call_soon(self.loop.stop)
-        self.loop.run_forever()
-        self.loop.close()
-        asyncio.set_event_loop(None)
-
-    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        self.history.violate(f"an unhandled error: {context['message']}: {error!r}")
-
-    def _logged(self, event: dict[str, Any]) -> None:
-        """Check a line of the brokers' log: internal errors are broken promises."""
-        line = " ".join(f"{key}={value}" for key, value in event.items() if key not in {"exc_info", "level"})
-        self.trace.add(self.network.now_us, "log", line)
-        if event.get("exc_info"):
-            self.history.violate(f"a broker failed: {line}")
+    def violate(self, what: str) -> None:
+        """Note a broken promise."""
+        self.history.violate(what)
 
     # --- the run -----------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""Trace of a run: lines for the story, and a hash over all of them for comparisons."""
+"""Trace of a run: lines for the story, and a hash over all of them and all bytes of a program, for comparisons."""
 
 import hashlib
 from collections import deque
 from dataclasses import dataclass, field
+from zlib import crc32
 
 _KEPT = 20_000
 
@@ -13,6 +14,8 @@ class Trace:
 
     kept: deque[tuple[int, str, str]] = field(default_factory=lambda: deque(maxlen=_KEPT))
     lines: int = 0
+    exchanges: list[tuple[int, str, str, int, int]] = field(default_factory=list)
+    """Pieces of bytes that a user's program sent or received: time, process, what, size, checksum."""
     _hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
 
     def add(self, at_us: int, who: str, what: str) -> None:
@@ -20,6 +23,12 @@ class Trace:
         self.lines += 1
         self._hash.update(f"{at_us} {who} {what}\n".encode())
         self.kept.append((at_us, who, what))
+
+    def exchange(self, at_us: int, who: str, what: str, data: bytes) -> None:
+        """Add bytes that a program sends or receives."""
+        entry = at_us, who, what, len(data), crc32(data)
+        self._hash.update(repr(entry).encode())
+        self.exchanges.append(entry)
 
     @property
     def digest(self) -> str:

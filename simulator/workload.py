@@ -145,16 +145,16 @@ class Workload:
         return chance.choice([each for each in self.actors if not each.lasting])
 
     def kill(self, chance: Random, down_ms: int) -> str:
-        """Kill a client, which restarts after ``down_ms``; return its name."""
+        """Kill a client, which restarts after ``down_ms``; return a line for the story."""
         actor = self._one(chance)
         actor.kill(down_ms)
-        return actor.name
+        return f"client {actor.name} is killed"
 
     def replace(self, chance: Random) -> str:
-        """Start another instance of a client, while the current one continues; return its name."""
+        """Start another instance of a client, while the current one continues; return a line for the story."""
         actor = self._one(chance)
         actor.replace()
-        return actor.name
+        return f"client {actor.name} is started once more"
 
     async def end_all(self) -> None:
         """End all clients before the cluster changes to another state."""

@@ -41,6 +41,10 @@ USAGE = "usage: understudy [--version] [--help] COMMAND ..."
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the process's exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and arguments[:1] == ["simulate"]:
+        from understudy.simulate import restart_with_fixed_hash
+
+        restart_with_fixed_hash(arguments)
     code = 0
     try:
         code = run(arguments)

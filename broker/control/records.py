@@ -88,6 +88,17 @@ def _aborted(log: PartitionLog) -> dict[int, list[tuple[int, int]]]:
     return spans
 
 
+def has_readable(partition: ReplicatedPartition, offset: int) -> bool:
+    """Return whether a reader of committed records gets one from this offset on; control records are none."""
+    if (log := log_of(partition)) is None:
+        return False
+    aborted, bound = _aborted(log), log.last_stable_offset
+    batches = log.reader.replay_from(offset) if offset < bound else ()
+    return any(
+        batch.base_offset < bound and not batch.is_control and not _is_aborted(batch, aborted) for batch in batches
+    )
+
+
 def _held(partition: ReplicatedPartition, batch: RecordBatch) -> Iterator[Record]:
     try:
         yield from read_records(batch)

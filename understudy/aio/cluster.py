@@ -48,8 +48,9 @@ class AsyncCluster(AsyncBridge):
         *,
         owned: bool = False,
         schema_registry_url: str = "",
+        transport: AsyncTransport | None = None,
     ) -> None:
-        super().__init__(AsyncTransport(address).ask)
+        super().__init__((transport or AsyncTransport(address)).ask)
         self.address = address
         self.process = process
         self.owned = owned

@@ -49,8 +49,9 @@ class Cluster(Bridge):
         *,
         owned: bool = False,
         schema_registry_url: str = "",
+        transport: Transport | None = None,
     ) -> None:
-        super().__init__(Transport(address).ask)
+        super().__init__((transport or Transport(address)).ask)
         self.address = address
         self.process = process
         self.owned = owned

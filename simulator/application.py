@@ -1,0 +1,281 @@
+"""One run of a user's program: brokers and the program's processes on virtual time, faults, calm, and the checks."""
+
+import asyncio
+import gc
+import logging
+import math
+import re
+import sys
+import warnings
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulator.disks import write_disks
+from simulator.engine import Cut, Engine
+from simulator.faults import Nemesis
+from simulator.liveness_of_programs import Backlog, waiting_tasks
+from simulator.loop import now_ms, sleep_ms
+from simulator.plan import plan_of_program
+from simulator.program import CURRENT, Program, Unsimulated
+from simulator.supervisor import Supervisor, summary
+from simulator.surroundings import surroundings
+
+MOST_AFTER_S = 3_600
+"""Limit of virtual time after the planned faults."""
+CALM_LIMIT_MS = 180_000
+"""Time without progress after the last fault, after which a program counts as hanging."""
+_SETTLED_MS = 3_000
+"""How long nothing may be left to do before the program counts as done."""
+_UNKNOWN_MS = 15_000
+"""How long groups may take to form, or to commit for the first time, until they do not count any more."""
+_LOOK_MS = 250
+_COLLECT_S = 60
+"""Virtual time between two garbage collections: when they happen may have an effect on a program."""
+_MOST_CLOSES = 20
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+MAIN = "test"
+"""The name of the user's function in the story."""
+
+
+@dataclass
+class Options:
+    """What a run is given, besides its seed.
+
+    ``faults``: kinds of :data:`simulator.plan.OF_PROGRAMS`. ``only``: the numbers of the faults that happen.
+    """
+
+    minutes: float = 1
+    brokers: int = 3
+    topics: Mapping[str, int] = field(default_factory=dict)
+    faults: Collection[str] = ()
+    only: Collection[int] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    data_dir: Path | None = None
+
+
+class ApplicationRun(Engine):
+    """The run of one seed. ``main`` is the user's function, which gets this object in its own wrapping."""
+
+    def __init__(
+        self,
+        main: Callable[["ApplicationRun"], Coroutine[Any, Any, Any]],
+        seed: int,
+        options: Options,
+        until_ms: float = math.inf,
+    ) -> None:
+        super().__init__(seed, options.minutes * 60 + MOST_AFTER_S)
+        self._main, self.options = main, options
+        self.findings: dict[str, None] = {}
+        """Broken promises, each once."""
+        self.broken_ms: int | None = None
+        """When the first of them was found, in virtual ms."""
+        self._until_ms = until_ms
+        self.error: BaseException | None = None
+        """The exception of the user's function."""
+        self.make_servers(options.brokers, options.topics, settings_for(options))
+        self.servers.violate = self.violate
+        faults = plan_of_program(seed, options.minutes, options.brokers, options.faults)
+        self.faults = [each for each in faults if options.only is None or each.number in options.only]
+        self.supervisor: Supervisor
+        self.nemesis: Nemesis
+        self._injecting: asyncio.Task[None] | None = None
+        self._all_programs: list[Program] = []
+        self._collected_s = 0.0
+        self.loop.advanced = self._advanced
+
+    def violate(self, what: str) -> None:
+        """Note a finding."""
+        if what not in self.findings:
+            self.findings[what] = None
+            self.broken_ms = round(self.loop.now_s * 1000) if self.broken_ms is None else self.broken_ms
+            self.trace.add(self.network.now_us, "FINDING", what)
+
+    def write(self, who: str, line: str) -> None:
+        """Add a line to the story, without addresses in memory, which differ from run to run."""
+        self.trace.add(self.network.now_us, who, _ADDRESS.sub("0x...", line))
+
+    def run(self) -> None:
+        """Play the run to its end. Raises FileExistsError: the folder for the directories exists by now."""
+        collects = gc.isenabled()
+        gc.collect()
+        gc.disable()
+        try:
+            with surroundings(self.loop, self.seed), _logs(self):
+                self.play(self._world)
+                _drop(self._all_programs)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _advanced(self) -> None:
+        if self._until_ms < math.inf and (self.findings or self.loop.now_s * 1000 > self._until_ms):
+            raise Cut
+        if self.loop.now_s - self._collected_s > _COLLECT_S:
+            self._collected_s = self.loop.now_s
+            gc.collect()
+
+    def stuck(self, error: Exception) -> None:
+        """Report what the program waits for when the loop cannot continue."""
+        self.violate("\n".join([f"the program hangs: {error}", *waiting_tasks(self.programs)]))
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Take an exception in a callback for a finding, and other warnings of asyncio for lines of the story."""
+        error, program = context.get("exception"), CURRENT.get()
+        name = "asyncio" if program is None else program.name
+        self.write(name, f"{context['message']}: {error!r}")
+        if isinstance(error, Unsimulated):
+            self.violate(str(error))
+        elif "handle" in context and error is not None:
+            self.violate(f"{name}: a callback fails with {summary(error)}")
+
+    # --- the run -----------------------------------------------------------------------------------------------------
+
+    async def _world(self) -> None:
+        self.supervisor = Supervisor(self.loop, self.network, self.violate, self._all_programs)
+        self.nemesis = Nemesis(self.servers, self.network, self.supervisor)
+        await self.servers.start()
+        self.supervisor.calm = not self.faults
+        if self.faults:
+            self._injecting = self.supervisor.spawn(self.nemesis.run(self.faults))
+        self._program = program = Program(MAIN)
+        self._all_programs.append(program)
+        main = self.loop.create_task(self._main(self), name=MAIN, context=program.context)
+        await asyncio.wait([main])
+        error = asyncio.CancelledError() if main.cancelled() else main.exception()
+        if error is not None:
+            self.error = error
+            self.violate(str(error) if isinstance(error, Unsimulated) else f"{MAIN}: {summary(error)}")
+        else:
+            await self._end_faults()
+            await self.supervisor.stop_all()
+        for program in self.programs:
+            self.supervisor.lost(program)
+        for failure in self.servers.tasks.failures:
+            self.violate(f"a broker's task failed: {failure!r}")
+        disks = self.servers.end(clean=True)
+        if self.options.data_dir is not None:
+            write_disks(disks, self.options.data_dir)
+
+    @property
+    def programs(self) -> list[Program]:
+        """Return the user's function and the running instances of all processes."""
+        return [self._program, *(each.program for own in self.supervisor.processes.values() for each in own.instances)]
+
+    async def calm(self, within_s: float) -> bool:
+        """Wait until the planned faults are over, end them, and wait until the program has nothing left to do.
+
+        A program that makes no progress for ``within_s`` is a finding; returns whether it was.
+        """
+        if self._injecting is not None:
+            left_ms = self.options.minutes * 60_000 - now_ms()
+            await sleep_ms(max(left_ms, 0))
+        await self.supervisor.spawn(self._end_faults())
+        hangs: bool = await self.supervisor.spawn(self._settle(within_s * 1000))
+        return hangs
+
+    async def _end_faults(self) -> None:
+        if self._injecting is None:
+            return
+        self._injecting.cancel()
+        await asyncio.wait([self._injecting])
+        self._injecting = None
+        await self.nemesis.end()
+        await self.supervisor.recover()
+        self.supervisor.calm = True
+
+    async def _settle(self, limit_ms: float) -> bool:
+        least, since_ms, idle_ms, began_ms = None, now_ms(), now_ms(), now_ms()
+        while now_ms() - idle_ms < _SETTLED_MS:
+            backlog = Backlog(self.servers.cluster)
+            if least is None or backlog.size < least:
+                least, since_ms = backlog.size, now_ms()
+            if backlog.unknown and now_ms() - began_ms < _UNKNOWN_MS:
+                idle_ms = now_ms()
+            if backlog.size and any(each.instances for each in self.supervisor.processes.values()):
+                idle_ms = now_ms()
+                if now_ms() - since_ms > limit_ms:
+                    head = f"the program makes no progress for {limit_ms / 1000:g} s after the last fault"
+                    self.violate("\n".join([head, *backlog.lines(), *waiting_tasks(self.programs)]))
+                    return True
+            await sleep_ms(_LOOK_MS)
+        return False
+
+
+def _close(task: asyncio.Task[Any]) -> None:
+    """Close the coroutine of a task; ``finally`` blocks that wait are closed there, too."""
+    coroutine = task.get_coro()
+    for _ in range(_MOST_CLOSES if coroutine is not None and not task.done() else 0):
+        try:
+            coroutine.close()
+        except BaseException:  # noqa: BLE001, S112 - of a program that was killed long ago
+            continue
+        return
+
+
+class _StoryHandler(logging.Handler):
+    """Puts the lines of the program's log into the story."""
+
+    def __init__(self, run: ApplicationRun) -> None:
+        super().__init__()
+        self._run = run
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a line."""
+        program = CURRENT.get()
+        name = "asyncio" if program is None else program.name
+        try:
+            text = record.getMessage()
+        except Exception as error:  # noqa: BLE001 - a mistake in a log call must not end the program
+            text = f"{record.msg} ({error})"
+        if record.exc_info and isinstance(record.exc_info[1], BaseException):
+            text += f": {summary(record.exc_info[1])}"
+        self._run.write(name, f"{record.levelname} {record.name}: {text}")
+
+
+@contextmanager
+def _logs(run: ApplicationRun) -> Iterator[None]:
+    """Put the program's log into the story alone, within the block."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = [_StoryHandler(run)]
+    root.setLevel(min(level, logging.INFO) or logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def settings_for(options: Options) -> dict[str, str]:
+    """Return the settings of the brokers: replication for their number, topics that are created on use, the user's."""
+    replicas = min(options.brokers, 3)
+    factors = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic", "default")
+    return {
+        **{f"{each}.replication.factor": str(replicas) for each in factors},
+        "transaction.state.log.min.isr": str(min(replicas, 2)),
+        "min.insync.replicas": str(min(replicas, 2)),
+        "auto.create.topics.enable": "true",
+        **options.settings,
+    }
+
+
+def _drop(programs: list[Program]) -> None:
+    """Let go of all tasks that did not end, without a trace of what their ``finally`` blocks do."""
+    hook, disabled = sys.unraisablehook, logging.root.manager.disable
+    sys.unraisablehook = lambda _: None
+    logging.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for program in programs:
+                for task in (*program.buried, *program.tasks):
+                    _close(task)
+                for kept in (program.buried, program.tasks, program.connections, program.on_signal):
+                    kept.clear()
+            gc.collect()
+    finally:
+        sys.unraisablehook = hook
+        logging.disable(disabled)

@@ -1,0 +1,261 @@
+"""The processes of a user's program under their supervisor, which starts them again: what faults kill and replace."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from simulator.loop import VirtualLoop, sleep_ms
+from simulator.network import Network
+from simulator.program import LIBRARIES, SEVERED, Program, Unsimulated, short_path
+
+RESTART_MS = 1_000
+"""Time from the failure of a process until its supervisor starts it again."""
+CLEANUP_MS = 5_000
+"""Time that the tasks of a process get when its main coroutine has returned."""
+TERMINATION_MS = 30_000
+"""Time that a process gets for a clean stop before it is killed, as in Kubernetes."""
+RECOVERY_MS = 60_000
+"""Time within which processes run again after the last fault, or are seen to fail over and over."""
+_LOOK_MS = 100
+_TOGETHER_MS = (200, 2_000, 8_000)
+"""How long a new instance runs beside the old one, of which each replacement has one."""
+
+
+class Instance:
+    """One life of a process."""
+
+    def __init__(self, program: Program, main: asyncio.Task[Any]) -> None:
+        self.program, self.main = program, main
+        self.stopping = False
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+class Process:
+    """A process of the program. ``start`` returns the coroutine of a new instance.
+
+    An instance that fails is started again after a second if ``restart``; one that returns is done.
+    """
+
+    def __init__(
+        self, supervisor: "Supervisor", name: str, start: Callable[[], Coroutine[Any, Any, Any]], *, restart: bool
+    ) -> None:
+        self._supervisor, self.name, self._start_main, self._restart = supervisor, name, start, restart
+        self.wanted = 1
+        """How many instances run when no fault is under way."""
+        self._lives = 0
+        self.instances: list[Instance] = []
+        """The running instances, the newest last."""
+        self.is_due = 0
+        """How many instances are about to be started."""
+
+    def begin(self) -> Instance:
+        """Start an instance."""
+        self._lives += 1
+        program = Program(f"{self.name}.{self._lives}")
+        self._supervisor.programs.append(program)
+        loop, context = self._supervisor.loop, self._supervisor.context
+        main = loop.create_task(self._main(), name=program.name, context=program.context)
+        instance = Instance(program, main)
+        self.instances.append(instance)
+        main.add_done_callback(lambda _: self._supervisor.spawn(self._exit(instance)), context=context)
+        return instance
+
+    async def _main(self) -> None:
+        await self._start_main()
+
+    def begin_in(self, ms: float) -> None:
+        """Start an instance after a while."""
+        self.is_due += 1
+        self._supervisor.spawn(self._begin_in(ms))
+
+    async def _begin_in(self, ms: float) -> None:
+        await sleep_ms(ms)
+        await self._supervisor.may_start.wait()
+        self.is_due -= 1
+        if not self._supervisor.over and len(self.instances) < self.wanted:
+            self.begin()
+
+    def kill(self, instance: Instance, how: str) -> None:
+        """Kill an instance; brokers learn of it as ``how`` determines."""
+        self.instances.remove(instance)
+        self._supervisor.loop.kill(instance.program, how)
+        self._supervisor.lost(instance.program)
+        if not instance.ended.done():
+            instance.ended.set_result(None)
+
+    async def stop(self, instance: Instance, limit_ms: int = TERMINATION_MS) -> bool:
+        """Stop an instance cleanly; kill it if it takes longer than the limit. Return whether it ended by itself."""
+        instance.stopping = True
+        self._supervisor.loop.terminate(instance.program, instance.main)
+        await asyncio.wait([instance.ended], timeout=limit_ms / 1000)
+        if instance.ended.done():
+            return True
+        self.kill(instance, "closed")
+        return False
+
+    async def _exit(self, instance: Instance) -> None:
+        """End what is left of an instance whose main coroutine is done, as ``asyncio.run`` does."""
+        supervisor, program, main = self._supervisor, instance.program, instance.main
+        if not program.alive:
+            return
+        left = [task for task in program.tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=CLEANUP_MS / 1000)
+        if not program.alive:
+            return
+        error = asyncio.CancelledError() if main.cancelled() else main.exception()
+        self.kill(instance, "closed")
+        if isinstance(error, Unsimulated):
+            supervisor.violate(str(error))
+        elif error is not None and not (instance.stopping and isinstance(error, asyncio.CancelledError)):
+            supervisor.failed(program, error)
+            if self._restart and not instance.stopping:
+                self.begin_in(RESTART_MS)
+        else:
+            supervisor.note(program, "ends")
+
+
+class Supervisor:
+    """All processes of a run; :mod:`simulator.faults` kills and replaces them."""
+
+    def __init__(
+        self, loop: VirtualLoop, network: Network, violate: Callable[[str], None], programs: list[Program]
+    ) -> None:
+        self.loop, self.context, self.violate = loop, network.context, violate
+        self._network = network
+        self.programs = programs
+        """All instances that were ever started are added to these."""
+        self.processes: dict[str, Process] = {}
+        self.may_start = asyncio.Event()
+        self.may_start.set()
+        self.over = False
+        self.calm = False
+        """Whether no fault is under way any more, so that none excuses a failure."""
+        self.failures = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Start a task outside of all processes."""
+        task: asyncio.Task[Any] = self.loop.create_task(work, context=self.context.copy())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def note(self, program: Program, what: str) -> None:
+        """Add a line to the story."""
+        self._network.trace.add(self._network.now_us, program.name, what)
+
+    def process(self, name: str, start: Callable[[], Coroutine[Any, Any, Any]], *, restart: bool) -> Process:
+        """Add a process, and start its first instance. Raises ValueError: there is one with this name."""
+        if name in self.processes:
+            raise ValueError(f"there is a process {name!r} already; give each a name of its own")
+        made = self.processes[name] = Process(self, name, start, restart=restart)
+        made.begin()
+        return made
+
+    def failed(self, program: Program, error: BaseException) -> None:
+        """Note that a process failed by itself: a broken promise if no fault is under way."""
+        self.failures += 1
+        what = f"fails with {summary(error)}"
+        self.note(program, what)
+        if self.calm:
+            self.violate(f"{program.name} {what} although no fault is under way")
+
+    def lost(self, program: Program) -> None:
+        """Report exceptions that tasks of the program's own code raised, and nothing awaited."""
+        for task in [*program.tasks, *program.buried]:
+            error = task._exception if task.done() and task._log_traceback else None  # noqa: SLF001
+            if isinstance(error, Unsimulated):
+                self.violate(str(error))
+            elif error is not None:
+                what = f"the task {task.get_name()} fails with {summary(error)}, and nothing awaits it"
+                self.note(program, what)
+                if not is_of_library(task):
+                    self.violate(f"{program.name}: {what}")
+            if error is not None:
+                task._log_traceback = False  # noqa: SLF001 - it is reported here
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def _one(self, chance: Random) -> Process | None:
+        running = [each for _, each in sorted(self.processes.items()) if each.instances]
+        return chance.choice(running) if running else None
+
+    def kill(self, chance: Random, down_ms: int) -> str:
+        """Kill a process, or stop it cleanly, and start it again after ``down_ms``; return a line for the story."""
+        process, how, clean = self._one(chance), chance.choice(SEVERED), chance.random() < 0.25
+        if process is None:
+            return "no process runs that could be killed"
+        instance = process.instances[-1]
+        if clean and not instance.stopping:
+            self.spawn(self._restart(process, instance, down_ms))
+            return f"{instance.program.name} is stopped cleanly"
+        process.kill(instance, how)
+        process.begin_in(down_ms)
+        return f"{instance.program.name} is killed, its connections are {'reset' if how == 'reset' else how}"
+
+    async def _restart(self, process: Process, instance: Instance, down_ms: int) -> None:
+        process.is_due += 1
+        await process.stop(instance)
+        process.is_due -= 1
+        if not self.over:
+            process.begin_in(down_ms)
+
+    def replace(self, chance: Random) -> str:
+        """Start another instance of a process, as in a rolling deployment; the old one ends some seconds later."""
+        process, together_ms, clean = self._one(chance), chance.choice(_TOGETHER_MS), chance.random() < 0.5
+        if process is None:
+            return "no process runs that could be replaced"
+        old, new = process.instances[-1], process.begin()
+        self.spawn(self._end_old(process, old, together_ms, clean=clean))
+        return f"{new.program.name} is started beside {old.program.name}"
+
+    async def _end_old(self, process: Process, old: Instance, after_ms: int, *, clean: bool) -> None:
+        await asyncio.wait([old.ended], timeout=after_ms / 1000)
+        if old.ended.done():
+            return
+        self.note(old.program, "is stopped cleanly, as it was replaced" if clean else "is killed, as it was replaced")
+        if clean:
+            await process.stop(old)
+        else:
+            process.kill(old, "closed")
+
+    # --- ends --------------------------------------------------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """Wait until each process has as many instances again as it needs, or is done."""
+        for _ in range(RECOVERY_MS // _LOOK_MS):
+            if not any(each.is_due or len(each.instances) > each.wanted for each in self.processes.values()):
+                return
+            await sleep_ms(_LOOK_MS)
+
+    async def stop_all(self) -> None:
+        """Stop all processes cleanly; that one does not end is a broken promise."""
+        self.over = True
+        every = [(process, each) for process in self.processes.values() for each in list(process.instances)]
+        ends = await asyncio.gather(*(process.stop(each) for process, each in every))
+        for (_, each), ended in zip(every, ends, strict=True):
+            if not ended:
+                self.violate(
+                    f"{each.program.name} does not end within {TERMINATION_MS // 1000} s of its clean stop "
+                    "(SIGTERM, or the cancellation of its main task)"
+                )
+
+
+def summary(error: BaseException) -> str:
+    """Return an exception in one line, with the line of the program that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if not each.filename.startswith((*LIBRARIES, str(Path(__file__).parent)))]
+    where = f" at {short_path(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    return f"{type(error).__name__}: {error}{where}" if str(error) else f"{type(error).__name__}{where}"
+
+
+def is_of_library(task: asyncio.Task[Any]) -> bool:
+    """Whether the coroutine of a task is a library's, which has its own way to handle failures."""
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and code.co_filename.startswith(LIBRARIES)

@@ -1,0 +1,87 @@
+"""A program on aiokafka that copies a topic exactly once, and copies of it with a mistake."""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
+
+from understudy.simulation import Simulation
+
+log = logging.getLogger(__name__)
+TOPICS = {"in": 2, "out": 2}
+
+
+class Finishing(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+    """Lets a rebalance wait until the transaction is over, and marks what was read before it as stale."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.generation = 0
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:  # noqa: ARG002
+        """Wait for the transaction."""
+        async with self.lock:
+            self.generation += 1
+
+    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        """Do nothing."""
+
+
+class Heedless(Finishing):
+    """The mistake: a rebalance comes in the middle of a transaction."""
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        """Do not wait."""
+
+
+async def copy(servers: list[str], listener: type[Finishing] = Finishing, timeout_ms: int = 5_000) -> None:
+    """Copy `in` to `out` until it is cancelled."""
+    finishing = listener()
+    producer = AIOKafkaProducer(bootstrap_servers=servers, transactional_id="copier", request_timeout_ms=timeout_ms)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=servers, group_id="copiers", enable_auto_commit=False, auto_offset_reset="earliest",
+        isolation_level="read_committed", session_timeout_ms=6_000,
+    )  # fmt: skip
+    consumer.subscribe(["in"], listener=finishing)
+    await producer.start()
+    try:
+        await consumer.start()
+        try:
+            while True:
+                batches = await consumer.getmany(timeout_ms=300)
+                generation = finishing.generation
+                async with finishing.lock:
+                    if batches and generation == finishing.generation:
+                        await copy_batches(producer, batches)
+        finally:
+            await consumer.stop()
+    finally:
+        await producer.stop()
+
+
+async def copy_batches(producer: Any, batches: dict[Any, list[Any]]) -> None:
+    """Copy records and commit their offsets in one transaction."""
+    async with producer.transaction():
+        copied = [await producer.send("out", each.value) for records in batches.values() for each in records]
+        await asyncio.gather(*copied)  # aiokafka commits even if a record could not be sent
+        ends = {place: records[-1].offset + 1 for place, records in batches.items()}
+        await producer.send_offsets_to_transaction(ends, "copiers")
+    log.info("copied %d", sum(map(len, batches.values())))
+
+
+async def right(sim: Simulation) -> None:
+    """Check the right copier."""
+    sim.process("copier", lambda: copy(sim.bootstrap_servers))
+    await sim.feed("in", range(100))
+    await sim.calm()
+    await sim.check_one_outcome_each("in", "out")
+
+
+async def heedless(sim: Simulation) -> None:
+    """Check the copier with the mistake."""
+    sim.process("copier", lambda: copy(sim.bootstrap_servers, Heedless))
+    await sim.feed("in", range(100))
+    await sim.calm()
+    await sim.check_one_outcome_each("in", "out")

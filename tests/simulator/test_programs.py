@@ -1,0 +1,222 @@
+"""A user's program on virtual time: its processes, its surroundings, what is found, and what cannot be simulated."""
+
+import asyncio
+import datetime as dt
+import random
+import re
+import ssl
+import threading
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from tests.simulator import copier
+from understudy import simulation
+from understudy.simulation import Simulation, SimulationError
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def calm_run(main: Callable[[Simulation], Coroutine[Any, Any, Any]], **options: Any) -> simulation.Outcome:
+    """The outcome of a run without faults, findings included."""
+    return simulation.run(main, 1, faults="none", check=False, **{"minutes": 0.05, **options})
+
+
+def test_a_right_program_has_no_finding_and_the_same_run_each_time() -> None:
+    """Two plays of a seed send and receive the same bytes at the same times."""
+    first, again = (simulation.run(copier.right, 9, topics=copier.TOPICS, minutes=0.3) for _ in range(2))
+    assert first.digest == again.digest
+    assert first.faults
+    assert first.digest != simulation.run(copier.right, 10, topics=copier.TOPICS, minutes=0.3).digest
+
+
+def test_a_planted_mistake_is_found() -> None:
+    """A rebalance in the middle of a transaction copies records twice; the right copier passes the same seed."""
+    with pytest.raises(SimulationError, match="with several outcomes in out"):
+        simulation.run(copier.heedless, SEED_OF_HEEDLESS, topics=copier.TOPICS, minutes=1)
+    assert simulation.run(copier.right, SEED_OF_HEEDLESS, topics=copier.TOPICS, minutes=1).ok
+
+
+SEED_OF_HEEDLESS = 1
+
+
+def test_a_killed_process_runs_no_further_line_and_does_not_leave_its_group() -> None:
+    """Its ``finally`` blocks do not run, and no LeaveGroup arrives; a clean stop has both."""
+    lines: list[str] = []
+
+    async def consume(sim: Simulation, name: str) -> None:
+        try:
+            await copier.copy(sim.bootstrap_servers)
+        finally:
+            lines.append(name)
+
+    async def main(sim: Simulation) -> None:
+        killed = sim.process("killed", lambda: consume(sim, "killed"))
+        await asyncio.sleep(3)
+        killed.kill()
+        await asyncio.sleep(20)
+        assert lines == []
+        assert not await sim.cluster.journal.find(api="LeaveGroup")
+        stopped = sim.process("stopped", lambda: consume(sim, "stopped"))
+        await asyncio.sleep(20)
+        assert await stopped.stop()
+        assert lines == ["stopped"]
+        assert await sim.cluster.journal.find(api="LeaveGroup")
+
+    assert calm_run(main, topics=copier.TOPICS).findings == ()
+    assert lines[:1] == ["stopped"]
+
+
+def test_two_instances_run_at_once_and_the_first_is_fenced() -> None:
+    """A second instance with the same transactional id ends the first one, which fails."""
+    ended: list[str] = []
+
+    async def instance(sim: Simulation) -> None:
+        try:
+            await copier.copy(sim.bootstrap_servers)
+        except Exception as error:
+            ended.append(type(error).__name__)
+            raise
+
+    async def main(sim: Simulation) -> None:
+        process = sim.process("copier", lambda: instance(sim), restart=False)
+        await sim.feed("in", range(10), over_s=3)
+        process.start()
+        await sim.feed("in", range(10, 60), over_s=20)
+        assert process.running == 1
+
+    calm_run(main, topics=copier.TOPICS)
+    assert ended == ["ProducerFenced"]
+
+
+def test_a_hang_is_reported_with_the_line_that_waits() -> None:
+    """A program that makes no progress after the last fault is a finding."""
+
+    async def stuck(sim: Simulation) -> None:
+        servers = sim.bootstrap_servers
+        consumer = AIOKafkaConsumer("in", bootstrap_servers=servers, group_id="g", auto_offset_reset="earliest")
+        await consumer.start()
+        await consumer.getone()
+        await consumer.commit()
+        await asyncio.Event().wait()  # the line in the report
+
+    async def main(sim: Simulation) -> None:
+        sim.process("stuck", lambda: stuck(sim))
+        await sim.feed("in", range(20))
+        await sim.calm(within_s=30)
+
+    (finding, *_) = calm_run(main, topics={"in": 1}).findings
+    assert "makes no progress for 30 s" in finding
+    assert "group g has committed 1 of in-0, 19 behind its end" in finding
+    assert "test_programs.py" in finding
+
+
+def test_surroundings_are_the_runs_and_come_back() -> None:
+    """Time, random numbers and ids depend on the seed alone, within the run."""
+
+    def taken() -> list[object]:
+        return [
+            time.time(), time.time_ns(), time.monotonic(), time.perf_counter(), dt.datetime.now(dt.UTC),
+            dt.datetime.now(dt.UTC).date(), dt.date.today(), random.random(), random.Random().random(), uuid.uuid4(), uuid.uuid1(),
+        ]  # fmt: skip
+
+    seen: list[list[object]] = []
+
+    async def main(_: Simulation) -> None:
+        await asyncio.sleep(5)
+        seen.append(taken())
+
+    before = random.getstate()
+    calm_run(main)
+    calm_run(main)
+    assert seen[0] == seen[1]
+    assert seen[0][2] == 5.0
+    assert random.getstate() == before
+    assert abs(time.time() - dt.datetime.now(dt.UTC).timestamp()) < 60
+    assert uuid.uuid4() != uuid.uuid4()
+
+
+async def sleeps() -> None:
+    """Block the loop."""
+    time.sleep(1)  # noqa: ASYNC251 - the mistake
+
+
+async def starts_a_thread() -> None:
+    """Start a thread."""
+    threading.Thread(target=print, name="worker").start()
+
+
+async def goes_elsewhere() -> None:
+    """Connect to another server."""
+    await asyncio.open_connection("example.test", 443)
+
+
+async def uses_tls() -> None:
+    """Connect with TLS."""
+    await asyncio.open_connection("127.0.0.1", 9092, ssl=ssl.create_default_context())
+
+
+async def uses_an_executor() -> None:
+    """Run a function in a thread."""
+    await asyncio.to_thread(print)
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        (sleeps, r"time\.sleep\(1\) cannot be simulated; use await asyncio\.sleep"),
+        (starts_a_thread, "the thread 'worker' cannot be simulated; use a task"),
+        (goes_elsewhere, "a connection to example.test:443, which is no broker, cannot be simulated"),
+        (uses_tls, "TLS cannot be simulated; use security_protocol PLAINTEXT"),
+        (uses_an_executor, "a thread for .* cannot be simulated; call it directly"),
+    ],
+)
+def test_what_cannot_be_simulated_is_named_with_its_line(
+    what: Callable[[], Coroutine[Any, Any, None]], sentence: str
+) -> None:
+    """One sentence has the line of the program, and what to do instead."""
+
+    async def main(_: Simulation) -> None:
+        await what()
+
+    (finding,) = calm_run(main).findings
+    assert finding.startswith("tests/simulator/test_programs.py:")
+    assert re.search(sentence, finding), finding
+
+
+def test_a_failed_task_that_nothing_awaits_is_found() -> None:
+    """The exception of a task is a finding, unless it is awaited."""
+
+    async def fail() -> None:
+        raise ValueError("lost")
+
+    async def main(_: Simulation) -> None:
+        task = asyncio.create_task(fail(), name="careless")
+        kept = asyncio.create_task(fail(), name="careful")
+        with pytest.raises(ValueError, match="lost"):
+            await kept
+        await asyncio.wait([task])
+
+    (finding,) = calm_run(main).findings
+    assert "the task careless fails with ValueError: lost" in finding
+
+
+def test_a_process_that_does_not_end_is_found() -> None:
+    """A clean stop that a program ignores is a finding: it swallows its cancellation."""
+
+    async def swallow() -> None:
+        while True:
+            try:
+                await asyncio.sleep(1)
+            except asyncio.CancelledError:
+                continue
+
+    async def main(sim: Simulation) -> None:
+        sim.process("deaf", swallow)
+
+    (finding,) = calm_run(main).findings
+    assert "deaf.1 does not end within 30 s" in finding

@@ -1,0 +1,160 @@
+"""`understudy simulate --application`: plays many seeds of a program of the user's own, and reports what they find."""
+
+import importlib
+import inspect
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from understudy import server_path
+from understudy.argparser import refuse
+from understudy.seeds import ChildFailed, outcomes
+from understudy.simulation import Main, Outcome, options, play
+
+PROGRAM = "understudy simulate"
+_STORY = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of the command, as they were given."""
+
+    application: str
+    seeds: range
+    minutes: float
+    brokers: int
+    topics: tuple[str, ...]
+    faults: str
+    jobs: int
+    story: int
+    data_dir: Path | None
+
+    def command(self, seed: int, faults: str | None = None) -> str:
+        """Return the command that repeats one seed."""
+        parts = [PROGRAM, "--application", self.application, "--seed", str(seed), "--minutes", f"{self.minutes:g}"]
+        parts += ["--brokers", str(self.brokers)] if self.brokers != 3 else []
+        parts += [part for topic in self.topics for part in ("--topic", topic)]
+        chosen = self.faults if faults is None else faults
+        parts += ["--faults", chosen] if chosen != "all" else []
+        fixed = os.environ.get("PYTHONHASHSEED", "0")
+        return " ".join([*([f"PYTHONHASHSEED={fixed}"] if fixed != "0" else []), *parts])
+
+
+def load(application: str) -> Main:
+    """Import MODULE:FUNCTION from the current folder. Refuses what is none."""
+    module, colon, name = application.partition(":")
+    if not (module and colon and name):
+        refuse(PROGRAM, f"--application needs MODULE:FUNCTION, such as tests.simulated:main, not {application}")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # noqa: BLE001 - the module is the user's
+        if not isinstance(error, AttributeError | ModuleNotFoundError):
+            traceback.print_exc()
+        refuse(PROGRAM, f"--application {application} cannot be imported in {Path.cwd()}: {error}")
+    if not inspect.iscoroutinefunction(found):
+        refuse(PROGRAM, f"--application needs an async def main(sim), which {application} is not")
+    main: Main = found
+    return main
+
+
+def topics_of(given: Sequence[str]) -> dict[str, int]:
+    """Return the topics NAME[:PARTITIONS] with their partitions."""
+    topics = {}
+    for each in given:
+        name, colon, count = each.partition(":")
+        if not name or (colon and not (count.isdecimal() and 0 < int(count) <= 1_000)):
+            refuse(PROGRAM, f"--topic needs NAME or NAME:PARTITIONS, such as orders:3, not {each}")
+        topics[name] = int(count) if colon else 1
+    return topics
+
+
+def main(request: Request) -> int:
+    """Play all seeds; return 1 if there was a finding, else 0."""
+    function = load(request.application)
+    with server_path.entered():
+        try:
+            chosen = options(request.minutes, request.brokers, topics_of(request.topics), request.faults)
+        except ValueError as error:
+            refuse(PROGRAM, str(error))
+        return _Command(request, function, chosen).run()
+
+
+class _Command:
+    def __init__(self, request: Request, function: Main, chosen: Any) -> None:
+        self._request, self._function, self._chosen = request, function, chosen
+        self._found: list[Outcome] = []
+
+    def run(self) -> int:
+        """Play the seeds, print a report for each finding, and the totals."""
+        request, began_s, virtual_s, done = self._request, time.perf_counter(), 0.0, 0
+        try:
+            with _progress(len(request.seeds)) as advance:
+                for outcome in self._outcomes():
+                    done, virtual_s = done + 1, virtual_s + outcome.virtual_s
+                    if outcome.findings:
+                        self._report(outcome)
+                    advance(len(self._found))
+        except ChildFailed as error:
+            refuse(PROGRAM, str(error), 1)
+        took_s = time.perf_counter() - began_s
+        rate = f"{virtual_s:.0f} virtual s in {took_s:.1f} s"
+        print(f"{done} {'seed' if done == 1 else 'seeds'}, {len(self._found)} with findings; {rate}")
+        for each in self._found[:_STORY]:
+            print(f"seed {each.seed}: {request.command(each.seed)}")
+        sys.stdout.flush()
+        return 1 if self._found else 0
+
+    def _play(self, seed: int) -> Outcome:
+        folder = self._request.data_dir
+        chosen = self._chosen if folder is None else replace(self._chosen, data_dir=folder / f"seed-{seed}")
+        return play(self._function, seed, chosen)[0]
+
+    def _outcomes(self) -> Iterator[Outcome]:
+        """Play the seeds; a single one in this process, so that a debugger works."""
+        seeds = self._request.seeds
+        return map(self._play, seeds) if len(seeds) == 1 else outcomes(self._play, seeds, self._request.jobs)
+
+    def _report(self, outcome: Outcome) -> None:
+        first, *_ = outcome.findings
+        self._found.append(outcome)
+        print(f"seed {outcome.seed}: FOUND after {outcome.broken_ms / 1000:.1f} virtual s, hash {outcome.digest}")
+        if len(self._found) == 1:
+            print("\n".join(outcome.story[-(self._request.story or _STORY) :]))
+        for each in outcome.findings if len(self._found) == 1 else [first]:
+            print("  finding: " + each.replace("\n", "\n    "))
+        print(f"  again: {self._request.command(outcome.seed)}", flush=True)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on a terminal, if there are several seeds; yields a function that takes the findings."""
+    if total == 1 or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("seeds"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[found]} found"),
+        TextColumn("{task.fields[rate]:.1f} per s"), TimeRemainingColumn(),
+    )  # fmt: skip
+    began_s = time.perf_counter()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("seeds", total=total, found=0, rate=0.0)
+
+        def advance(found: int) -> None:
+            bar.advance(task)
+            done = bar.tasks[0].completed
+            bar.update(task, found=found, rate=done / max(time.perf_counter() - began_s, 1e-3))
+
+        yield advance

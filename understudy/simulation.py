@@ -1,0 +1,358 @@
+"""Deterministic simulation of a program of the user's own: `understudy.simulation.run(main, seed=17)`.
+
+`main` is an ``async def main(sim)``. It runs on virtual time, in one process with a simulated cluster, and everything
+random comes from the seed: the faults, the order of events, what the program gets from `random`, `uuid4` or the clock.
+
+    async def main(sim):
+        sim.process("copier", lambda: copy(sim.bootstrap_servers))
+        await sim.feed("in", range(200))
+        await sim.calm()
+        await sim.check_one_outcome_each("in", "out")
+"""
+
+import asyncio
+import importlib
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from understudy import server_path
+from understudy.aio import AsyncCluster
+from understudy.errors import ControlError
+from understudy.results import Record
+from understudy.simulate import FAULTS
+from understudy.transport import Address, AsyncTransport
+
+_PAUSE_S = 0.1
+_SHOWN = 5
+_BATCH = 1_000
+_STORY = 20_000
+Main = Callable[["Simulation"], Coroutine[Any, Any, Any]]
+
+
+class SimulationError(AssertionError):
+    """A run had findings; the message has them, the story and the command that repeats the run."""
+
+
+class _InProcess(AsyncTransport):
+    """Transport to the control plane of a simulated cluster, whose application is called without a socket."""
+
+    def __init__(self, engine: Any) -> None:
+        super().__init__(Address("http://127.0.0.1:9099"))
+        self._engine = engine
+        self._made: tuple[Any, Any] = None, None
+
+    async def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Perform the verb and return the decoded response; raise ControlError."""
+        __tracebackhide__ = True
+        call = self.address.call(name, arguments)
+        path, _, query = call.target.partition("?")
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
+            "method": call.verb.method, "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in call.headers.items()],
+        }  # fmt: skip
+        sent: list[Mapping[str, Any]] = []
+        requests = [{"type": "http.request", "body": call.body or b"", "more_body": False}]
+
+        async def receive() -> Mapping[str, Any]:
+            return requests.pop() if requests else await asyncio.get_running_loop().create_future()
+
+        async def send(message: Mapping[str, Any]) -> None:
+            sent.append(message)
+
+        await self._engine.supervisor.spawn(self._app()(scope, receive, send))
+        content = b"".join(each.get("body", b"") for each in sent)
+        return call.answer(sent[0]["status"], content)
+
+    def _app(self) -> Any:
+        """Return the application of the present cluster; a restart of all brokers makes another one."""
+        cluster = self._engine.servers.cluster
+        if self._made[0] is not cluster:
+            build = importlib.import_module("broker.control.app").build_app
+            self._made = cluster, build(cluster, None, importlib.import_module("broker.control.recorder").Recorder())
+        return self._made[1]
+
+
+class Process:
+    """A process of the program: its instances, which the plan's faults kill, stop, and start again."""
+
+    def __init__(self, process: Any, engine: Any) -> None:
+        self._process, self._engine = process, engine
+
+    @property
+    def name(self) -> str:
+        """Return its name; instances are called NAME.1, NAME.2, ... in the story."""
+        name: str = self._process.name
+        return name
+
+    @property
+    def running(self) -> int:
+        """Return the number of its running instances."""
+        return len(self._process.instances)
+
+    def start(self) -> None:
+        """Start an instance, beside those that run."""
+        self._process.begin()
+        self._process.wanted = len(self._process.instances)
+
+    def kill(self, how: Literal["closed", "reset", "silent"] = "closed") -> None:
+        """Kill all instances, as SIGKILL does; they are not started again before :meth:`start`.
+
+        `how` is what brokers notice: connections that are closed, reset, or silent, as after a power cut.
+        """
+        self._process.wanted = 0
+        for instance in list(self._process.instances):
+            self._process.kill(instance, how)
+
+    async def stop(self) -> bool:
+        """Stop all instances cleanly, as SIGTERM does; return False if one had to be killed after 30 s."""
+        self._process.wanted = 0
+        stops = [self._process.stop(each) for each in list(self._process.instances)]
+        spawn = self._engine.supervisor.spawn
+        return all([await spawn(stop) for stop in stops])
+
+
+class Simulation:
+    """The world of one run: the `sim` of the user's function."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.seed: int = engine.seed
+        self.random = Random(f"{engine.seed} test")  # noqa: S311 - replayed from the seed
+        """A generator for the function's own decisions."""
+        self.bootstrap_servers: list[str] = [f"127.0.0.1:{port}" for port in engine.servers.ports]
+        self.cluster = AsyncCluster(Address(""), self.bootstrap_servers, transport=_InProcess(engine))
+        """All operations of `understudy.AsyncCluster`: faults, clock, brokers, holds, journal, diagrams."""
+
+    @property
+    def now_s(self) -> float:
+        """Return the virtual seconds since the start."""
+        now_s: float = self._engine.loop.now_s
+        return now_s
+
+    def note(self, text: str) -> None:
+        """Add a line to the story."""
+        self._engine.trace.add(self._engine.network.now_us, "test", text)
+
+    def process(self, name: str, start: Callable[[], Awaitable[Any]], *, restart: bool = True) -> Process:
+        """Start a process of the program: `start()` returns the coroutine of an instance.
+
+        The plan kills it, stops it, starts it again, and starts two at once. An instance that fails by itself is
+        started again after a second, unless `restart` is false; without any fault under way, that is a finding.
+        """
+        return Process(self._engine.supervisor.process(name, start, restart=restart), self._engine)
+
+    async def calm(self, *, within_s: float = 180) -> None:
+        """Wait until the planned faults are over and end them; then until the program has nothing left to do.
+
+        All brokers and processes run again by then. The program has nothing left to do if its groups have no lag and no
+        transaction is open. If it makes no progress for `within_s` of virtual time, that is a finding, which ends the
+        run here.
+        """
+        if await self._engine.calm(within_s):
+            raise SimulationError("the program hangs")
+
+    async def feed(
+        self,
+        topic: str,
+        records: Iterable[object],
+        *,
+        over_s: float | None = None,
+    ) -> list[Record]:
+        """Write records to a topic, one after another, and return them as they are in its log.
+
+        A record is a value (bytes; anything else is written as its `str`), or a mapping with key, value, headers and
+        partition. They are spread over `over_s` virtual seconds (default: the rest of the minutes with faults). Faults
+        of the network do not concern them; without a leader, they wait. Each is acknowledged by all in-sync replicas.
+        """
+        rows = [dict(each) if isinstance(each, Mapping) else {"value": _bytes(each)} for each in records]
+        left_s = max(self._engine.options.minutes * 60 - self.now_s, 0) if over_s is None else over_s
+        began_s, written = self.now_s, []
+        for at, row in enumerate(rows):
+            await asyncio.sleep(max(began_s + at * left_s / len(rows) - self.now_s, 0))
+            written.append(await self._write(topic, row))
+        return written
+
+    async def _write(self, topic: str, row: Mapping[str, Any]) -> Record:
+        while True:
+            try:
+                (place,) = await self.cluster.topics[topic].write(row)
+                while (await self._high_watermark(topic, place.partition)) <= place.offset:  # noqa: ASYNC110 - no event
+                    await asyncio.sleep(_PAUSE_S)
+                partition = self.cluster.topics[topic].partitions[place.partition]
+                found = await partition.records(offset=place.offset, limit=1)
+            except ControlError as error:
+                if error.status not in {404, 409}:
+                    raise
+            else:
+                if found and found[0].offset == place.offset and found[0].value == _bytes(row.get("value")):
+                    return found[0]
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _high_watermark(self, topic: str, partition: int) -> int:
+        return (await self.cluster.topics[topic].partitions[partition].show()).high_watermark
+
+    async def read(
+        self, topic: str, *, isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    ) -> list[Record]:
+        """Return all records of a topic, by partition and offset, as a consumer with this isolation level gets them."""
+        found: list[Record] = []
+        for partition in range(len((await self.cluster.topics[topic].show()).partitions)):
+            offset, log = 0, self.cluster.topics[topic].partitions[partition]
+            while page := await log.records(offset=offset, limit=_BATCH, isolation=isolation):
+                found += [each for each in page if each.control is None]
+                offset = page[-1].offset + 1
+        return found
+
+    async def check_one_outcome_each(
+        self,
+        source: str,
+        target: str,
+        *,
+        of: Callable[[Record], object] = lambda record: record.value,
+        source_of: Callable[[Record], object] = lambda record: record.value,
+    ) -> None:
+        """Check that each record of `source` has exactly one outcome in `target`, committed.
+
+        `of` returns which record an outcome belongs to, `source_of` the same of a record of the source; by default both
+        have the same value. Raises AssertionError: it lists records with none or several, and outcomes of no record.
+        """
+        wanted = Counter(source_of(each) for each in await self.read(source))
+        outcomes = await self.read(target)
+        counts = Counter(of(each) for each in outcomes)
+        problems = [
+            _listed(f"without an outcome in {target}", [each for each in wanted if counts[each] < wanted[each]]),
+            _listed(f"with several outcomes in {target}", [each for each in wanted if counts[each] > wanted[each]]),
+            _listed(f"in {target} without a record in {source}", [each for each in counts if not wanted[each]]),
+        ]
+        if any(problems):
+            raise AssertionError("; ".join(filter(None, problems)))
+
+
+def _bytes(value: object) -> bytes | None:
+    return value if isinstance(value, bytes | None) else str(value).encode()
+
+
+def _listed(what: str, records: Collection[object]) -> str:
+    shown = ", ".join(map(repr, list(records)[:_SHOWN]))
+    return f"{len(records)} {what}: {shown}{' ...' if len(records) > _SHOWN else ''}" if records else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened in the run of one seed.
+
+    ``findings``: what went wrong, each once. ``digest``: a hash of everything that happened. ``faults``: number and
+    description of those that happened. ``story``: the run line by line: time, who, what; the program's log lines are in
+    it. ``exchanges``: pieces of bytes that the program sent and received: time in virtual microseconds, process, what,
+    size, checksum.
+    """
+
+    seed: int
+    findings: tuple[str, ...]
+    digest: str
+    virtual_s: float
+    broken_ms: int
+    faults: tuple[tuple[int, int, str], ...]
+    story: tuple[str, ...]
+    exchanges: tuple[tuple[int, str, str, int, int], ...] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether there is no finding."""
+        return not self.findings
+
+
+def options(
+    minutes: float = 0.5,
+    brokers: int = 3,
+    topics: Mapping[str, int] | None = None,
+    faults: str | Iterable[str] = "all",
+    settings: Mapping[str, object] | None = None,
+    data_dir: Path | None = None,
+) -> Any:
+    """Return the options of a run for the engine.
+
+    Raises:
+        ValueError: one is not valid; the message says what to write instead.
+    """
+    kinds, only = faults_of(faults)
+    if not (0 < minutes < math.inf):
+        raise ValueError(f"minutes needs a number above 0, not {minutes}")
+    if not 1 <= brokers <= 9:
+        raise ValueError(f"brokers needs a number from 1 to 9, not {brokers}")
+    given = {name: str(value) for name, value in (settings or {}).items()}
+    return importlib.import_module("simulator.application").Options(
+        minutes, brokers, dict(topics or {}), kinds, only, given, data_dir
+    )
+
+
+def faults_of(faults: str | Iterable[str]) -> tuple[tuple[str, ...], frozenset[int] | None]:
+    """Return kinds of faults, in their order, and the numbers of the faults that happen, None for all.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    parts = faults.split(",") if isinstance(faults, str) else list(faults)
+    names = {each for each in parts if not each.isdecimal()}
+    numbers = frozenset(int(each) for each in parts if each.isdecimal())
+    if wrong := names - {*FAULTS, "all", "none", ""}:
+        raise ValueError(f"{', '.join(sorted(wrong))} is no kind of fault; use some of {', '.join(FAULTS)}, or none")
+    every = "all" in names or not names
+    return (FAULTS if every else tuple(each for each in FAULTS if each in names)), numbers or None
+
+
+def run(
+    main: Main,
+    seed: int,
+    *,
+    minutes: float = 0.5,
+    brokers: int = 3,
+    topics: Mapping[str, int] | None = None,
+    faults: str | Iterable[str] = "all",
+    settings: Mapping[str, object] | None = None,
+    data_dir: Path | None = None,
+    check: bool = True,
+) -> Outcome:
+    """Run `main(sim)` with one seed on virtual time, and return what happened.
+
+    `minutes`: virtual time with faults. `topics`: name -> partitions. `faults`: kinds of :data:`FAULTS`, or `none`.
+    `settings`: of the brokers, by Kafka's names. `data_dir`: a new folder for the brokers' directories.
+
+    Raises:
+        SimulationError: there were findings, and `check` is true.
+        ValueError: an option is not valid.
+    """
+    with server_path.entered():
+        outcome, error = play(main, seed, options(minutes, brokers, topics, faults, settings, data_dir))
+    if outcome.findings and check:
+        raise SimulationError("\n".join(outcome.findings)) from error
+    return outcome
+
+
+def play(main: Main, seed: int, chosen: Any, until_ms: float = math.inf) -> tuple[Outcome, BaseException | None]:
+    """Play one seed with these options; return what happened, and the exception of the function, if it raised one.
+
+    The server's packages must be importable. ``until_ms``: the run ends at this virtual time, or at its first finding
+    if that is earlier; infinite: it is played to its end.
+    """
+    engine = importlib.import_module("simulator.application").ApplicationRun(
+        lambda own: main(Simulation(own)), seed, chosen, until_ms
+    )
+    engine.run()
+    outcome = Outcome(
+        seed,
+        tuple(engine.findings),
+        engine.trace.digest,
+        engine.loop.now_s,
+        engine.broken_ms or 0,
+        tuple((each.number, each.at_ms, str(each)) for each in engine.faults),
+        tuple(engine.trace.story(_STORY)) if engine.findings else (),
+        tuple(engine.trace.exchanges) if engine.findings else (),
+    )
+    return outcome, engine.error
