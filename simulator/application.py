@@ -27,6 +27,8 @@ MOST_AFTER_S = 3_600
 """Limit of virtual time after the planned faults."""
 CALM_LIMIT_MS = 180_000
 """Time without progress after the last fault, after which a program counts as hanging."""
+GRACE_MS = 60_000
+"""Time after the last fault within which a process may still fail because of it: the longest of clients' timeouts."""
 _SETTLED_MS = 3_000
 """How long nothing may be left to do before the program counts as done."""
 _UNKNOWN_MS = 15_000
@@ -72,6 +74,8 @@ class ApplicationRun(Engine):
         """Broken promises, each once."""
         self.broken_ms: int | None = None
         """When the first of them was found, in virtual ms."""
+        self.hangs = False
+        """Whether the program makes no progress after the last fault."""
         self._until_ms = until_ms
         self.error: BaseException | None = None
         """The exception of the user's function."""
@@ -145,10 +149,10 @@ class ApplicationRun(Engine):
         main = self.loop.create_task(self._main(self), name=MAIN, context=program.context)
         await asyncio.wait([main])
         error = asyncio.CancelledError() if main.cancelled() else main.exception()
-        if error is not None:
-            self.error = error
+        self.error = error
+        if error is not None and not self.hangs:
             self.violate(str(error) if isinstance(error, Unsimulated) else f"{MAIN}: {summary(error)}")
-        else:
+        if error is None:
             await self._end_faults()
             await self.supervisor.stop_all()
         for program in self.programs:
@@ -173,8 +177,8 @@ class ApplicationRun(Engine):
             left_ms = self.options.minutes * 60_000 - now_ms()
             await sleep_ms(max(left_ms, 0))
         await self.supervisor.spawn(self._end_faults())
-        hangs: bool = await self.supervisor.spawn(self._settle(within_s * 1000))
-        return hangs
+        self.hangs = await self.supervisor.spawn(self._settle(within_s * 1000))
+        return self.hangs
 
     async def _end_faults(self) -> None:
         if self._injecting is None:
@@ -184,6 +188,10 @@ class ApplicationRun(Engine):
         self._injecting = None
         await self.nemesis.end()
         await self.supervisor.recover()
+        self.loop.call_later(GRACE_MS / 1000, self._excuse_nothing)
+
+    def _excuse_nothing(self) -> None:
+        """From now on, no fault of the past excuses a failure."""
         self.supervisor.calm = True
 
     async def _settle(self, limit_ms: float) -> bool:
@@ -228,10 +236,11 @@ class _StoryHandler(logging.Handler):
         name = "asyncio" if program is None else program.name
         try:
             text = record.getMessage()
-        except Exception as error:  # noqa: BLE001 - a mistake in a log call must not end the program
-            text = f"{record.msg} ({error})"
-        if record.exc_info and isinstance(record.exc_info[1], BaseException):
-            text += f": {summary(record.exc_info[1])}"
+        except Exception:  # noqa: BLE001 - a mistake in a log call must not end the program
+            text = f"{record.msg} {record.args}"
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            text += f": {summary(error)}"
         self._run.write(name, f"{record.levelname} {record.name}: {text}")
 
 

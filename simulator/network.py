@@ -351,7 +351,9 @@ class Network:
     async def _connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[ClientTransport, Any]:
         """Connect a user's program to a broker. Raises Unsimulated: no broker has that address."""
         if port not in self.broker_of or host not in (HOST, "localhost"):
-            raise refuse(f"a connection to {host}:{port}, which is no broker,", "replace that service in the simulation")
+            raise refuse(
+                f"a connection to {host}:{port}, which is no broker,", "replace that service in the simulation"
+            )
         program = CURRENT.get()
         name = "program" if program is None else program.name
         link = await self.connect(name, port)

@@ -147,12 +147,12 @@ class Simulation:
         """
         return Process(self._engine.supervisor.process(name, start, restart=restart), self._engine)
 
-    async def calm(self, *, within_s: float = 180) -> None:
+    async def calm(self, *, within_s: float = 360) -> None:
         """Wait until the planned faults are over and end them; then until the program has nothing left to do.
 
         All brokers and processes run again by then. The program has nothing left to do if its groups have no lag and no
         transaction is open. If it makes no progress for `within_s` of virtual time, that is a finding, which ends the
-        run here.
+        run here. The default is more than the five minutes after which Kafka's clients refresh old metadata.
         """
         if await self._engine.calm(within_s):
             raise SimulationError("the program hangs")

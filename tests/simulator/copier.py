@@ -1,8 +1,8 @@
-"""A program on aiokafka that copies a topic exactly once, and copies of it with a mistake."""
+"""A program on aiokafka that copies a topic exactly once, and a copy of it with a mistake."""
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
@@ -29,17 +29,10 @@ class Finishing(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
         """Do nothing."""
 
 
-class Heedless(Finishing):
-    """The mistake: a rebalance comes in the middle of a transaction."""
-
-    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Do not wait."""
-
-
-async def copy(servers: list[str], listener: type[Finishing] = Finishing, timeout_ms: int = 5_000) -> None:
+async def copy(servers: list[str], copied: Callable[[Any, Any, Any], Awaitable[None]] | None = None) -> None:
     """Copy `in` to `out` until it is cancelled."""
-    finishing = listener()
-    producer = AIOKafkaProducer(bootstrap_servers=servers, transactional_id="copier", request_timeout_ms=timeout_ms)
+    finishing, copy_some = Finishing(), copied or in_a_transaction
+    producer = AIOKafkaProducer(bootstrap_servers=servers, transactional_id="copier", request_timeout_ms=5_000)
     consumer = AIOKafkaConsumer(
         bootstrap_servers=servers, group_id="copiers", enable_auto_commit=False, auto_offset_reset="earliest",
         isolation_level="read_committed", session_timeout_ms=6_000,
@@ -54,14 +47,14 @@ async def copy(servers: list[str], listener: type[Finishing] = Finishing, timeou
                 generation = finishing.generation
                 async with finishing.lock:
                     if batches and generation == finishing.generation:
-                        await copy_batches(producer, batches)
+                        await copy_some(producer, consumer, batches)
         finally:
             await consumer.stop()
     finally:
         await producer.stop()
 
 
-async def copy_batches(producer: Any, batches: dict[Any, list[Any]]) -> None:
+async def in_a_transaction(producer: Any, _consumer: Any, batches: dict[Any, list[Any]]) -> None:
     """Copy records and commit their offsets in one transaction."""
     async with producer.transaction():
         copied = [await producer.send("out", each.value) for records in batches.values() for each in records]
@@ -79,9 +72,17 @@ async def right(sim: Simulation) -> None:
     await sim.check_one_outcome_each("in", "out")
 
 
-async def heedless(sim: Simulation) -> None:
+async def commits_first(producer: Any, consumer: Any, batches: dict[Any, list[Any]]) -> None:
+    """The mistake: offsets are committed before the records are copied."""
+    await consumer.commit()
+    async with producer.transaction():
+        for each in (record for records in batches.values() for record in records):
+            await producer.send_and_wait("out", each.value)
+
+
+async def hasty(sim: Simulation) -> None:
     """Check the copier with the mistake."""
-    sim.process("copier", lambda: copy(sim.bootstrap_servers, Heedless))
+    sim.process("copier", lambda: copy(sim.bootstrap_servers, commits_first))
     await sim.feed("in", range(100))
     await sim.calm()
     await sim.check_one_outcome_each("in", "out")
