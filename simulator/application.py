@@ -11,8 +11,13 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from anyio.abc import TaskGroup
+from starlette.types import ASGIApp
+
+from broker.control.app import build_app
+from broker.control.hosting import Clusters, Hosted
 from simulator.disks import write_disks
 from simulator.engine import Cut, Engine
 from simulator.faults import Nemesis
@@ -88,6 +93,8 @@ class ApplicationRun(Engine):
         self._injecting: asyncio.Task[None] | None = None
         self._all_programs: list[Program] = []
         self._collected_s = 0.0
+        self._hosted: Hosted | None = None
+        self._app: ASGIApp
         self.loop.advanced = self._advanced
 
     def violate(self, what: str) -> None:
@@ -164,6 +171,15 @@ class ApplicationRun(Engine):
             write_disks(disks, self.options.data_dir)
 
     @property
+    def control_plane(self) -> ASGIApp:
+        """Return the application of the control plane, of the present cluster; a restart makes another."""
+        if self._hosted is None:
+            self._hosted = Hosted(self.servers.cluster)
+            self._app = build_app(Clusters(self._hosted, cast("TaskGroup", self.servers.tasks)), None)
+        self._hosted.source = self.servers.cluster
+        return self._app
+
+    @property
     def programs(self) -> list[Program]:
         """Return the user's function and the running instances of all processes."""
         return [self._program, *(each.program for own in self.supervisor.processes.values() for each in own.instances)]
@@ -238,9 +254,8 @@ class _StoryHandler(logging.Handler):
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a mistake in a log call must not end the program
             text = f"{record.msg} {record.args}"
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            text += f": {summary(error)}"
+        if record.exc_info:
+            text += f": {summary(record.exc_info[1] or Exception())}"
         self._run.write(name, f"{record.levelname} {record.name}: {text}")
 
 

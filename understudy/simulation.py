@@ -44,7 +44,6 @@ class _InProcess(AsyncTransport):
     def __init__(self, engine: Any) -> None:
         super().__init__(Address("http://127.0.0.1:9099"))
         self._engine = engine
-        self._made: tuple[Any, Any] = None, None
 
     async def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Perform the verb and return the decoded response; raise ControlError."""
@@ -65,17 +64,9 @@ class _InProcess(AsyncTransport):
         async def send(message: Mapping[str, Any]) -> None:
             sent.append(message)
 
-        await self._engine.supervisor.spawn(self._app()(scope, receive, send))
+        await self._engine.supervisor.spawn(self._engine.control_plane(scope, receive, send))
         content = b"".join(each.get("body", b"") for each in sent)
         return call.answer(sent[0]["status"], content)
-
-    def _app(self) -> Any:
-        """Return the application of the present cluster; a restart of all brokers makes another one."""
-        cluster = self._engine.servers.cluster
-        if self._made[0] is not cluster:
-            build = importlib.import_module("broker.control.app").build_app
-            self._made = cluster, build(cluster, None, importlib.import_module("broker.control.recorder").Recorder())
-        return self._made[1]
 
 
 class Process:
