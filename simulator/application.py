@@ -230,8 +230,8 @@ class ApplicationRun(Engine):
 
 def _close(task: asyncio.Task[Any]) -> None:
     """Close the coroutine of a task; ``finally`` blocks that wait are closed there, too."""
-    coroutine = task.get_coro()
-    for _ in range(_MOST_CLOSES if coroutine is not None and not task.done() else 0):
+    coroutine: Any = task.get_coro()
+    for _ in range(0 if task.done() else _MOST_CLOSES):
         try:
             coroutine.close()
         except BaseException:  # noqa: BLE001, S112 - of a program that was killed long ago
