@@ -12,8 +12,8 @@ from pathlib import Path
 
 from understudy import server_path
 from understudy.argparser import Parser, refuse
+from understudy.fault_kinds import FAULTS
 
-FAULTS = ("network", "brokers", "processes", "disks", "coordinators", "followers", "changes", "clock")
 KINDS = ("consumer", "share", "lag", "change", "rules", "hold", "release", "world", "streams", "coordinators")
 EPILOG = """\
 Each run has three brokers, producers and consumers in one process, without sockets and without waiting; the same seed

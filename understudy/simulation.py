@@ -23,8 +23,8 @@ from typing import Any, Literal
 from understudy import server_path
 from understudy.aio import AsyncCluster
 from understudy.errors import ControlError
+from understudy.fault_kinds import FAULTS
 from understudy.results import Record
-from understudy.simulate import FAULTS
 from understudy.transport import Address, AsyncTransport
 
 _PAUSE_S = 0.1
@@ -270,7 +270,7 @@ def options(
     """Return the options of a run for the engine.
 
     Raises:
-        ValueError: one is not valid; the message says what to write instead.
+        ValueError: one is not valid; the message has what to write instead.
     """
     kinds, only = faults_of(faults)
     if not (0 < minutes < math.inf):
