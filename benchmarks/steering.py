@@ -1,6 +1,6 @@
 """Measures the control plane: the cost of its operations, and their effect on clients.
 
-    python -m benchmarks.steering [--quick] [--only start,reset,fixture,journal] [--json FILE]
+    python -m benchmarks.steering [--quick] [--only start,reset,clusters,fixture,journal] [--json FILE]
 
 Takes some minutes, and needs an idle machine. A missed goal is
 reported, and the exit code is 1.
@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -127,6 +128,55 @@ def reset(quick: bool) -> Iterator[Figure]:
     yield median_of("until all ten clients have written and read again", recovered)
 
 
+# --- clusters ---------------------------------------------------------------------------------------------------------
+
+
+def clusters(quick: bool) -> Iterator[Figure]:
+    """Time new clusters in a running server beside its reset; measure memory and processor time of idle ones."""
+    topics = {"orders": 3}
+    rounds, idle = (30, 50) if quick else (200, 200)
+    with understudy.start(topics=topics) as kafka:
+
+        def processor_s() -> float:
+            (total,) = re.findall(r"(?m)^process_cpu_seconds_total (\S+)", kafka.metrics())
+            return float(total)
+
+        def resident_bytes() -> float:
+            (now,) = re.findall(r"(?m)^process_resident_memory_bytes (\S+)", kafka.metrics())
+            return float(now)
+
+        for brokers, most in ((1, 10), (3, 15)):
+            took, ends = [], []
+            for _ in range(rounds):
+                begun = time.perf_counter()
+                made = kafka.clusters.create(brokers=brokers, topics=topics)
+                took.append((time.perf_counter() - begun) * 1e3)
+                ends.append(timed_ms(made.stop))
+            yield median_of(f"new cluster, brokers: {brokers}", took, most)
+            yield median_of(f"its end, brokers: {brokers}", ends)
+        used_s = processor_s()
+        yield median_of(
+            "reset of one broker, clients disconnected",
+            [timed_ms(partial(kafka.reset, disconnect=True)) for _ in range(rounds)],
+        )
+        yield Figure("processor time of that", (processor_s() - used_s) / rounds * 1e3, "ms")
+        used_s = processor_s()
+        for _ in range(rounds):
+            kafka.clusters.create(topics=topics).stop()
+        yield Figure("processor time of a new cluster and its end", (processor_s() - used_s) / rounds * 1e3, "ms")
+        before_bytes = resident_bytes()
+        with contextlib.ExitStack() as opened:
+            for _ in range(idle):
+                opened.enter_context(kafka.clusters.create(topics={"orders": 1}))
+            yield Figure(
+                "memory of a cluster with one topic", (resident_bytes() - before_bytes) / idle / 1024, "KiB", 1024
+            )
+            used_s, begun = processor_s(), time.perf_counter()
+            time.sleep(10 if quick else 60)
+            used = (processor_s() - used_s) / (time.perf_counter() - begun) * 100
+            yield Figure(f"one core, {idle} idle clusters", used, "%", 1)
+
+
 # --- the fixture -----------------------------------------------------------------------------------------------------
 
 _TESTS = "import pytest\n\n@pytest.mark.parametrize('number', range({count}))\ndef test({fixture}number):\n    pass\n"
@@ -206,6 +256,7 @@ LOADS = {"batches of 1 kB records": bulk_rate, "one record a request": single_ra
 PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "start": start,
     "reset": reset,
+    "clusters": clusters,
     "fixture": fixture,
     "journal": journal,
 }

@@ -26,6 +26,7 @@ OPTIONAL = ("cryptography", "jwt")
 """Imported late by parts of `serve`: Java keystores, signed tokens."""
 COMMANDS = (
     "understudy.serve",
+    "understudy.shared",
     "understudy.ctl",
     "understudy.completion",
     "understudy.lifeline",

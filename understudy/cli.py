@@ -14,6 +14,7 @@ from understudy.version import __version__
 # Command -> (module with a `main(argv) -> int`, help). A module is imported only when its command is run.
 COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
+    "shared": ("understudy.shared", "share one server between the test processes of a machine and user"),
     "produce": ("understudy.produce", "send lines to a topic"),
     "consume": ("understudy.consume", "print the records of a topic"),
     "proxy": ("understudy.proxy", "run in front of a Kafka cluster: faults, journal, explanations"),

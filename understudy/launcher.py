@@ -120,6 +120,13 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
     return left, environ
 
 
+def command() -> list[str]:
+    """Return the command `understudy` of this installation: a fresh interpreter, or the self-contained binary."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable]
+    return [sys.executable, "-P", str(Path(__file__).with_name("__main__.py"))]
+
+
 def without_token(options: Sequence[str]) -> list[str]:
     """Return the options of a command line without `--control-token`, for display."""
     tokens = {at + more for at, option in enumerate(options) if option == TOKEN for more in (0, 1)}
@@ -156,7 +163,7 @@ class ServerProcess:
     def launched(arguments: Sequence[str], environ: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start `understudy` with these arguments in a new process with a fresh interpreter."""
         return subprocess.Popen(
-            [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), *arguments],
+            [*command(), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=log,

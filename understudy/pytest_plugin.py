@@ -1,9 +1,10 @@
 """pytest: the fixtures `kafka`, `kafka_module`, `kafka_session`, `kafka_cluster`, and the marker `@pytest.mark.kafka`.
 
-A session (with pytest-xdist: each worker) starts a server process when a test first needs one, and resets it for each
-later test. A reset disconnects all clients and moves the listeners, so that a consumer that a test left open does not
-join the groups of the next one. A test fails if a fault of it matched no request. The report of a failed test shows the
-last requests, the unmet faults, and why the cluster refused requests.
+A session starts a server process when a test first needs one, and resets it for each later test; workers of
+pytest-xdist share a server, in which each has a cluster of its own (`understudy.pytest_pool`). A reset disconnects all
+clients and moves the listeners, so that a consumer that a test left open does not join the groups of the next one. A
+test fails if a fault of it matched no request. The report of a failed test shows the last requests, the unmet faults,
+and why the cluster refused requests.
 """
 
 import json
@@ -15,70 +16,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
-from understudy.errors import ControlError, StartError, UnderstudyError
+from understudy.errors import UnderstudyError
+from understudy.pytest_pool import Pool
 
 if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.client import Cluster
     from understudy.options import StartOptions
 
-IDLE_LIMIT = 4
 LONGEST_NAME = 180
-CONFLICT = 409
-
-
-class Pool:
-    """The server processes of this session: each is used by one test at a time, then kept for others."""
-
-    def __init__(self) -> None:
-        self.idle: list[tuple[str, Cluster]] = []
-        self.in_use: dict[int, str] = {}
-
-    def take(self, options: dict[str, Any]) -> "Cluster":
-        """Return a new or freshly reset cluster with these options."""
-        from understudy.client import start
-
-        key = json.dumps(options, sort_keys=True, default=str)
-        for each in [each for each in self.idle if each[0] == key]:
-            cluster = each[1]
-            fresh = revived(cluster)  # if this raises, the cluster remains in the pool and is stopped at the end
-            self.idle.remove(each)
-            if fresh:
-                break
-            cluster.stop()
-        else:
-            cluster = start(**options)
-        self.in_use[id(cluster)] = key
-        return cluster
-
-    def give_back(self, cluster: "Cluster") -> None:
-        """Return a cluster to the pool; stop the least recently used one if there are too many."""
-        key = self.in_use.pop(id(cluster))
-        if cluster.process is None or not cluster.process.alive:
-            cluster.stop()
-            return
-        self.idle.append((key, cluster))
-        while len(self.idle) > IDLE_LIMIT:
-            self.idle.pop(0)[1].stop()
-
-    def close(self) -> None:
-        """Stop all of them."""
-        for _, cluster in self.idle:
-            cluster.stop()
-        self.idle.clear()
-
-
-def revived(cluster: "Cluster") -> bool:
-    """Reset the cluster, disconnecting clients; return False if it has died or does not answer."""
-    try:
-        cluster.reset(disconnect=True)
-    except ControlError as error:
-        if error.status == CONFLICT:  # a data directory that must be kept, which also blocks a new server
-            raise StartError(f"the cluster of the previous test cannot be reset: {error}") from error
-        return False
-    except UnderstudyError:
-        return False
-    return True
-
 
 POOL = pytest.StashKey[Pool]()
 CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
@@ -87,9 +32,19 @@ BEGAN = pytest.StashKey[dict[int, int]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --kafka-journal."""
+    """Add --kafka-journal, --kafka-server and --kafka-fresh."""
     group = parser.getgroup("understudy", "a mock Kafka cluster")
     group.addoption("--kafka-journal", metavar="DIR", help="folder for the wire journals of failed tests")
+    group.addoption(
+        "--kafka-server",
+        choices=("shared", "own"),
+        help="shared with all other test processes of this user, the default with pytest-xdist; or their own",
+    )
+    group.addoption(
+        "--kafka-fresh",
+        action="store_true",
+        help="a new cluster for each test, where the server is shared; not a reset",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -97,7 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "kafka(**options): options of the cluster of the fixture `kafka`, as in understudy.start()"
     )
-    config.stash[POOL] = Pool()
+    server = config.getoption("kafka_server") or ("shared" if hasattr(config, "workerinput") else "own")
+    config.stash[POOL] = Pool(shares=server == "shared", fresh=config.getoption("kafka_fresh"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -127,8 +83,8 @@ def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Clu
     pool = request.config.stash[POOL]
     cluster, problem = None, ""
     try:
-        cluster = pool.take(options)
-    except (StartError, TypeError) as error:
+        cluster = pool.take({"for_tests": True, **options}, request.node.nodeid or "session")
+    except (UnderstudyError, TypeError) as error:
         problem = str(error)
     if cluster is None:  # one sentence about the options instead of a traceback through this plugin
         pytest.fail(f"no cluster for this test: {problem}", pytrace=False)
@@ -214,6 +170,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         for each, line in unmet_faults(cluster).items()
         if (id(cluster), each) not in earlier
     ]
+    for cluster in clusters_of(item):
+        if crash := item.config.stash[POOL].crash(cluster):
+            pytest.fail(f"{crash} while {item.nodeid} used it", pytrace=False)
     if unmet:
         pytest.fail("no request met these faults:\n" + "\n".join(unmet), pytrace=False)
     return result
@@ -228,7 +187,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         for number, cluster in enumerate(used, start=1):
             since_ms = item.stash.get(BEGAN, {}).get(id(cluster), 0)
             title = "understudy" if len(used) == 1 else f"understudy, cluster {number}"
-            report.sections += [(f"{title}: {part}", text) for part, text in story(cluster, since_ms)]
+            report.sections += [
+                (f"{title}: {part}", text) for part, text in story(cluster, item.config.stash[POOL], since_ms)
+            ]
             try:
                 keep_journal(item, cluster, number)
             except OSError as error:  # the report of the test is worth more than its journal
@@ -245,7 +206,7 @@ def unmet_faults(cluster: "Cluster") -> dict[str, str]:
         return {}
 
 
-def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
+def story(cluster: "Cluster", pool: Pool, since_ms: int = 0) -> Iterator[tuple[str, str]]:
     """Return titles and texts for the report; sections that a dead cluster cannot provide are left out."""
     try:
         report = cluster.report(since=since_ms)
@@ -264,8 +225,8 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
         if report.hints:
             yield "hints", "\n".join(report.hints)
     except (UnderstudyError, TypeError) as error:
-        yield "the cluster does not answer", str(error)
-    log = cluster.log()
+        yield "the cluster does not answer", pool.crash(cluster) or str(error)
+    log = pool.log(cluster)
     if log:
         yield "the server's log", log
 

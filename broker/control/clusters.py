@@ -33,6 +33,7 @@ async def create(request: ControlRequest, body: NewCluster) -> ClusterMade:
             options,
             body.get("name"),
             body.get("lease_seconds"),
+            owner=body.get("owner", ""),
             schema_registry=body.get("schema_registry", False),
         )
     except OptionError as error:
@@ -107,6 +108,7 @@ def _described(request: ControlRequest, hosted: Hosted) -> RunningCluster:
         control_url=_url(request, hosted),
         brokers=0 if cluster is None else len(cluster.nodes),
         topics=0 if cluster is None else len(cluster.image.topics),
+        owner=hosted.owner,
         lease_seconds=hosted.lease_seconds,
     )
 

@@ -59,6 +59,8 @@ class Hosted:
     id: str = FIRST
     name: str = f"cluster-{FIRST}"
     lease_seconds: int | None = None
+    owner: str = ""
+    """Who is to end it, for the list of clusters."""
     activity: Activity = field(default_factory=Activity)
     recorder: Recorder = field(default_factory=Recorder)
     ended: str = ""
@@ -135,7 +137,13 @@ class Clusters:
         return hosted
 
     async def create(
-        self, options: ServeOptions, name: str | None, lease_seconds: int | None, *, schema_registry: bool = False
+        self,
+        options: ServeOptions,
+        name: str | None = None,
+        lease_seconds: int | None = None,
+        *,
+        owner: str = "",
+        schema_registry: bool = False,
     ) -> Hosted:
         """Make and start a cluster.
 
@@ -152,7 +160,8 @@ class Clusters:
         build = partial(self._build, options, schema_registry=schema_registry)
         self._starting += 1
         try:
-            hosted: Hosted = await self._tasks.start(partial(self._run, build, id, name, lease_seconds))
+            make = partial(Hosted, id=id, name=name, lease_seconds=lease_seconds, owner=owner)
+            hosted: Hosted = await self._tasks.start(partial(self._run, build, make, id))
         finally:
             self._starting -= 1
         return hosted
@@ -160,14 +169,13 @@ class Clusters:
     async def _run(
         self,
         build: Callable[[PushedClock, TaskGroup], Awaitable[Cluster]],
+        make: Callable[[Cluster], Hosted],
         id: str,
-        name: str,
-        lease_seconds: int | None,
         *,
         task_status: TaskStatus[Hosted],
     ) -> None:
         """Run a cluster from its start to its end, in a task of its own."""
-        structlog.contextvars.bind_contextvars(cluster=name)
+        structlog.contextvars.bind_contextvars(cluster=id)
         refusal: Exception | None = None
         try:
             async with create_task_group() as tasks:
@@ -181,9 +189,8 @@ class Clusters:
                     if cluster is not None:
                         cluster.stop()
                 else:
-                    hosted = Hosted(cluster, id, name, lease_seconds)
-                    self.running[id] = hosted
-                    if lease_seconds is not None:
+                    hosted = self.running[id] = make(cluster)
+                    if hosted.lease_seconds is not None:
                         self._watch(hosted, hosted.seen, 0)
                     task_status.started(hosted)
                     await hosted.live(cluster, partial(self._over, hosted, cluster))

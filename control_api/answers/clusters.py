@@ -16,6 +16,7 @@ class RunningCluster:
     control_url: Annotated[str, About("the whole control plane of this cluster: control_url + /v1/clock, ...")]
     brokers: Annotated[int, About("number of brokers")] = 0
     topics: Annotated[int, About("number of topics")] = 0
+    owner: Annotated[str, About("who is to end it; empty without one")] = ""
     lease_seconds: Annotated[
         int | None, About("it ends after this time without a request; null: when it is deleted")
     ] = None

@@ -60,7 +60,7 @@ async def test_a_cluster_ends_when_its_lease_is_over(checks: list[Callable[[], o
 async def test_a_free_port_is_none_of_a_cluster_that_has_just_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may offer it again; it is passed over."""
     async with clusters() as all_clusters:
-        first = await all_clusters.create(OPTIONS, None, None)
+        first = await all_clusters.create(OPTIONS)
         assert isinstance(first.source, Cluster)
         ((_, port),) = first.source.bootstrap
         await all_clusters.end(first, "it was deleted")
@@ -76,7 +76,7 @@ async def test_a_start_that_fails_leaves_nothing() -> None:
         taken = server.sockets[0].getsockname()[1]
         options = parse({"brokers": ["2"], "port": [f"{taken - 1},{taken}"]})
         with pytest.raises(PortTaken):
-            await all_clusters.create(options, None, None)
+            await all_clusters.create(options)
         again = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", taken - 1)
         again.close()
         server.close()
@@ -87,17 +87,17 @@ async def test_there_are_not_too_many_clusters(monkeypatch: pytest.MonkeyPatch) 
     """Beyond the limit a cluster is refused, until another one ends."""
     monkeypatch.setattr(hosting, "_MOST", 1)
     async with clusters() as all_clusters:
-        one = await all_clusters.create(OPTIONS, None, None)
+        one = await all_clusters.create(OPTIONS)
         with pytest.raises(Problem, match="this process has 1 clusters"):
-            await all_clusters.create(OPTIONS, None, None)
+            await all_clusters.create(OPTIONS)
         await all_clusters.end(one, "it was deleted")
-        await all_clusters.create(OPTIONS, None, None)
+        await all_clusters.create(OPTIONS)
 
 
 async def test_a_defect_in_one_cluster_ends_that_cluster_alone() -> None:
     """An exception in a task of it, which would end the process if it were the first one's."""
     async with clusters() as all_clusters:
-        one, other = [await all_clusters.create(OPTIONS, None, None) for _ in range(2)]
+        one, other = [await all_clusters.create(OPTIONS) for _ in range(2)]
 
         async def fails() -> None:
             raise ZeroDivisionError
