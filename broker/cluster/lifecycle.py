@@ -5,6 +5,7 @@ fenced after ``broker.session.timeout.ms``: leaders and coordinators move to oth
 stopped broker moves its leaders first. A paused one reads nothing more, like a process under SIGSTOP.
 """
 
+import errno
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -231,6 +232,33 @@ class Lifecycle:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
         self._cluster.servers[node].resume()
+
+    def fail_log_dir(self, node: Node) -> None:
+        """Fail the broker's log directory, as a disk error does (KIP-112): it answers KAFKA_STORAGE_ERROR and goes on.
+
+        Raises:
+            WrongState: it is down, its directory has failed already, or has the cluster's metadata.
+        """
+        self._check_up(node)
+        if node.id == self._cluster.controller_id:
+            raise WrongState(
+                f"the log directory of broker {node.id} has the cluster's metadata: Kafka halts such a broker. Fail "
+                "that of another broker, or kill this one; a fault with KAFKA_STORAGE_ERROR refuses single requests"
+            )
+        if node.open_logs.context.offline is not None:
+            raise WrongState(f"the log directory of broker {node.id} has failed already")
+        node.open_logs.context.storage_error(OSError(errno.EIO, "failed by the control plane"))
+        for partition in self._cluster.partitions.values():
+            if node.id in partition.logs:
+                partition.wake()  # fetches that wait there are answered
+
+    async def repair_log_dir(self, node: Node) -> None:
+        """Repair a failed log directory by a restart of the broker, as in Kafka. Raises WrongState."""
+        self._check_up(node)
+        if node.open_logs.context.offline is None:
+            raise WrongState(f"the log directory of broker {node.id} has not failed")
+        await self.stop(node)
+        await self.start(node)
 
     def clear(self) -> None:
         """Cancel all fencing timers (reset, stop)."""

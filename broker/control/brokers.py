@@ -1,4 +1,4 @@
-"""Verbs to add, remove, kill, stop, start, pause and resume brokers."""
+"""Verbs to add, remove, kill, stop, start, pause and resume brokers, and to fail and repair their log directories."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -40,6 +40,7 @@ def broker_of(cluster: "Cluster", node: Node) -> Broker:
         state=state_of(node),
         fenced=registration is None or registration.fenced,
         epoch=node.epoch,
+        log_dir_failed=node.logs is not None and node.logs.context.offline is not None,
         listeners=tuple(copied(Listener, listener) for listener in cluster.listeners_of(node)),
     )
 
@@ -95,6 +96,24 @@ async def start(request: ControlRequest) -> BrokerState:
     async with _turn(request):
         node = request.node()
         await request.cluster.lifecycle.start(node)
+    return _state(node)
+
+
+@answers("brokers fail-log-dir")
+async def fail_log_dir(request: ControlRequest) -> BrokerState:
+    """Fail a broker's log directory, as a disk error does."""
+    async with _turn(request):
+        node = request.node()
+        request.cluster.lifecycle.fail_log_dir(node)
+    return _state(node)
+
+
+@answers("brokers repair-log-dir")
+async def repair_log_dir(request: ControlRequest) -> BrokerState:
+    """Repair a failed log directory, and restart the broker with it, on the same ports."""
+    async with _turn(request):
+        node = request.node()
+        await request.cluster.lifecycle.repair_log_dir(node)
     return _state(node)
 
 

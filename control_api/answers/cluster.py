@@ -43,6 +43,7 @@ class Broker:
     epoch: int = -1
     rack: str | None = None
     state: State = "running"
+    log_dir_failed: bool = False
     listeners: tuple[Listener, ...] = ()
 
 

@@ -3,6 +3,7 @@
 import socket
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -18,6 +19,7 @@ from broker.settings.endpoints import Endpoint, EndpointError
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.metadata import MetadataRequest
 from storage.files import DiskFiles
 from tests.control.conftest import ControlPlaneOf
@@ -329,3 +331,37 @@ def test_a_coordinator_s_groups_move_with_it(plane_of: ControlPlaneOf) -> None:
     producer.commit_transaction(30)
     assert plane.kafka.transactions["x"].show().coordinator != coordinator
     assert until(lambda: plane.kafka.transactions["x"].show().state == "CompleteCommit", "the commit")
+
+
+@pytest.mark.verb("brokers fail-log-dir", "brokers repair-log-dir")
+def test_a_log_directory_fails_and_is_repaired(plane_of: ControlPlaneOf) -> None:
+    """The broker goes on without it: its leaders move where they can, and what has no other replica is refused."""
+    plane = plane_of(brokers=3)
+    create(plane, [2, 3])
+    create(plane, [2], name="alone")
+    moved, alone = plane.kafka.topics["m"].partitions[0], plane.kafka.topics["alone"].partitions[0]
+    plane.kafka.topics["alone"].write({"value": "a"})
+    plane.kafka.brokers[2].fail_log_dir()
+    until(lambda: moved.show().leader == 3, "the election")
+    assert [each["log_dir_failed"] for each in plane.http("GET", "/v1/cluster")["brokers"]] == [False, True, False]
+    assert alone.show().leader == 2
+    wire = plane.server.wire(2)
+    asked = FetchTopic("alone", [FetchPartition(0, 0, 1 << 20)], topic_id=topic_id_of(wire, "alone"))
+    response = wire.call(ApiKey.FETCH, 16, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked]))
+    assert response.responses[0].partitions[0].error_code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert "KAFKA_STORAGE_ERROR: the log directory of the broker is offline" in plane.kafka.report().text
+    produced = plane.refused("POST", "/v1/topics/alone/records", {"records": [{"value": "b"}]})
+    assert "KAFKA_STORAGE_ERROR" in produced[1]["detail"]
+    assert plane.refused("POST", "/v1/brokers/2/log-dir/fail")[0] == 409
+    assert plane.ctl("brokers", "repair-log-dir", "2")["state"] == "running"
+    until(lambda: [each.value for each in alone.records()] == [b"a"], "the records")
+    plane.kafka.topics["alone"].write({"value": "b"})
+    assert plane.refused("POST", "/v1/brokers/2/log-dir/repair")[0] == 409
+    assert "has the cluster's metadata" in plane.refused("POST", "/v1/brokers/1/log-dir/fail")[1]["detail"]
+
+
+def topic_id_of(wire: Wire, name: str) -> UUID | None:
+    """The id of a topic."""
+    (topic,) = [each for each in wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics if each.name == name]
+    found: UUID | None = topic.topic_id
+    return found

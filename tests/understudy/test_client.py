@@ -140,6 +140,16 @@ CALLS: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     "brokers kill": (lambda k: k.brokers[2].kill(), ("POST", "/v1/brokers/2/kill", {}), None),
     "brokers stop": (lambda k: k.brokers[2].stop(), ("POST", "/v1/brokers/2/stop", {}), None),
     "brokers start": (lambda k: k.brokers[2].start(), ("POST", "/v1/brokers/2/start", {}), None),
+    "brokers fail-log-dir": (
+        lambda k: k.brokers[2].fail_log_dir(),
+        ("POST", "/v1/brokers/2/log-dir/fail", {}),
+        None,
+    ),
+    "brokers repair-log-dir": (
+        lambda k: k.brokers[2].repair_log_dir(),
+        ("POST", "/v1/brokers/2/log-dir/repair", {}),
+        None,
+    ),
     "brokers pause": (lambda k: k.brokers[2].pause(), ("POST", "/v1/brokers/2/pause", {}), None),
     "brokers resume": (lambda k: k.brokers[2].resume(), ("POST", "/v1/brokers/2/resume", {}), None),
     "coordinators move": (
