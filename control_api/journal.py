@@ -20,7 +20,10 @@ class JournalQuery(TypedDict, total=False):
     error: Annotated[str, About("error code anywhere in the response, by name")]
     errors: Annotated[bool, About("only requests with any error code in the response, or without a response")]
     outcome: Annotated[
-        str, About("`answered`, `is being served`, or why there was no response, such as `never answered`")
+        str,
+        About(
+            "`answered`, `is being served`, or why there was no response: `never answered`, `closed` (for any reason)"
+        ),
     ]
     fault: Annotated[str, About("id of a fault that applied to the request")]
     since: Annotated[

@@ -69,6 +69,8 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
     cluster.lazy_coordinators = cluster.options.lazy_coordinators
     if "journal" not in keep:
         cluster.journal.clear()
+        for server in cluster.servers.values():
+            server.refusals.closed.clear()
     if "versions" not in keep:
         cluster.emulate(release_named(cluster.options.as_version or DEFAULT))
         cluster.versions = versions_of(cluster.release)

@@ -117,7 +117,7 @@ class Query:
         if (broker := query.get("broker")) is not None:
             yield lambda raw: raw[_BROKER] == broker
         if (outcome := query.get("outcome")) is not None:
-            yield lambda raw: raw[_OUTCOME] == outcome
+            yield lambda raw: raw[_OUTCOME] == outcome or raw[_OUTCOME].startswith(f"{outcome}:")
         if query.get("errors", False):
             yield lambda raw: raw[_OUTCOME] != BEING_SERVED
         if (fault := query.get("fault")) is not None:

@@ -144,6 +144,10 @@ def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
     for node in cluster.nodes.values():
         connections.add_metric([str(node.id)], len(cluster.servers[node].connections.open))
     yield connections
+    sessions = _gauge("fetch_sessions", "Fetch sessions of clients (KIP-227)", ["broker"])
+    for node in cluster.nodes.values():
+        sessions.add_metric([str(node.id)], len(node.sessions) if node.up else 0)
+    yield sessions
     yield _one("topics", "Topics", len(cluster.image.topics))
     yield _one("partitions", "Partitions", len(cluster.partitions))
     leaderless = sum(state.leader == -1 for _, _, state in cluster.image.all_partitions())

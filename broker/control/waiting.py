@@ -16,6 +16,7 @@ from broker.steering.journal.entries import Decoded, TopicName
 from broker.steering.journal.mentioned import answered, place, requested
 from broker.steering.journal.ring import Entry
 from control_api.spelling import plain
+from control_api.times import local_time
 from protocol.errors import ErrorCode
 from protocol.items import Item
 from protocol.messages.fetch import FetchRequest
@@ -43,6 +44,7 @@ def hints_of(
     if cluster.clock.frozen:
         yield "the clock is frozen: no timeout, session or long poll ends until you advance it"
     yield from map(plain, _of_groups(request, since_ms, returned))
+    yield from map(plain, _of_closed_connections(cluster, since_ms))
     yield from map(plain, fetch_hints(cluster, calls, name_of))
     yield from map(plain, _of_ends(cluster, decoded, name_of))
     for _, transactions in transaction_coordinators(cluster):
@@ -115,6 +117,14 @@ def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int, returne
 
 def _client(connection: Connection, clients: dict[int, str]) -> str:
     return f"client {clients.get(connection.number) or '-'} (connection {connection.number})"
+
+
+def _of_closed_connections(cluster: "Cluster", since_ms: int) -> Iterator[str]:
+    """Yield the connections that a broker closed because of what they sent, such as TLS to a listener without it."""
+    for node, server in cluster.servers.items():
+        for at_ms, peer, reason in list(server.refusals.closed)[-_MOST_NAMED:]:
+            if at_ms >= since_ms:
+                yield f"broker {node.id} closed the connection of {peer} at {local_time(at_ms)}: {reason}"
 
 
 # --- records that a consumer does not get ----------------------------------------------------------------------------

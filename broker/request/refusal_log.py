@@ -1,6 +1,7 @@
 """Rate-limited log lines about refused requests, one line each."""
 
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -11,23 +12,36 @@ _log = structlog.get_logger(__name__)
 LINES = 100
 """The maximum of lines in one window; the rest is counted."""
 WINDOW_MS = 1000
+CLOSED = "connection closed"
+_MOST_CLOSED = 20
 RESETS_WINDOW_MS = 60_000
 """One line counts the connections in this time that were reset before they were accepted: health checks, port scans."""
 
 
+class Closed(NamedTuple):
+    """A connection that the broker closed because of what it sent, at a time of the cluster's clock."""
+
+    at_ms: int
+    peer: str
+    reason: str
+
+
 class RefusalLog:
-    """Rate-limits one broker's log lines about refused requests."""
+    """Rate-limits one broker's log lines about refused requests. ``closed`` are the latest closed connections."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._logged = self._suppressed = 0
         self._window_ms = 0
         self._timer: Timer | None = None
+        self.closed: deque[Closed] = deque(maxlen=_MOST_CLOSED)
         self._resets = 0
         self._resets_timer: Timer | None = None
 
-    def log_refusal(self, peer: str, reason: str, *, event: str = "connection closed", **request: Any) -> None:
+    def log_refusal(self, peer: str, reason: str, *, event: str = CLOSED, **request: Any) -> None:
         """Log a refusal and its reason; ``request`` is the ``api`` and ``version``, if known."""
+        if event == CLOSED:
+            self.closed.append(Closed(self._clock.now_ms(), peer, reason))
         now_ms = self._clock.machine_ms()
         if not 0 <= now_ms - self._window_ms < WINDOW_MS:
             self._log_suppressed()

@@ -19,6 +19,8 @@ from broker.time.clock import soon
 _log = structlog.get_logger(__name__)
 _LINGER_MS = 2000
 """How long the socket of a refused client stays open for it to read the alert: closing over unread bytes resets."""
+_NOT_TLS = frozenset({"wrong version number", "http request", "record layer failure", "packet length too long"})
+"""OpenSSL's reasons if the first bytes are not those of TLS."""
 _MOST_FAREWELLS = 64
 """The maximum of sockets of refused clients that stay open; further clients get no alert."""
 _FOREVER_S = 86_400.0
@@ -137,6 +139,8 @@ class Handshake(asyncio.Protocol):
 def _reason(error: ssl.SSLError) -> str:
     detail = getattr(error, "verify_message", None)
     reason = (error.reason or str(error)).replace("_", " ").lower()
+    if reason in _NOT_TLS:
+        return f"{reason}: the client does not use TLS, as this listener does"
     return f"{reason}: {detail}" if detail else reason
 
 

@@ -1,6 +1,8 @@
 """`GET /v1/report`, beside real clients: what each language prints when a test fails."""
 
 import re
+import socket
+import ssl
 from contextlib import suppress
 
 import pytest
@@ -197,3 +199,15 @@ def test_a_limit_out_of_bounds_is_refused(plane: ControlPlane) -> None:
     """With the bound in the sentence."""
     status, problem = plane.refused("GET", "/v1/report?limit=1001")
     assert (status, problem["field"]) == (422, "limit")
+
+
+def test_a_connection_that_is_closed_for_what_it_sent_is_a_hint(plane: ControlPlane) -> None:
+    """TLS to a listener without it; the journal, which has requests, cannot show it. A reset forgets it."""
+    pattern = r"broker 1 closed the connection of 127.0.0.1:\d+ at \S+: TLS on a plaintext listener"
+    assert not re.search(pattern, plane.kafka.report().text)
+    host, _, port = plane.bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port))) as client, pytest.raises((ssl.SSLError, ConnectionError)):
+        ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
+    assert re.search(pattern, plane.kafka.report().text)
+    plane.server.reset()
+    assert not re.search(pattern, plane.kafka.report().text)

@@ -42,7 +42,7 @@ function all({ topics, groups }, { act, refresh }) {
       listed("Topics", [
         ["Topic", (topic) => [link(to("topics", topic.name), topic.name), topic.internal && [" ", h("span", { class: "chip" }, "internal")]], "wide"],
         ["Partitions", (topic) => number(topic.partitions.length), "number"],
-        ["Records", (topic) => number(records(topic)), "number"],
+        ["Offsets", (topic) => number(records(topic)), "number"],
         ["Size", (topic) => bytes(topic.partitions.reduce((sum, each) => sum + each.size_bytes, 0)), "number"],
         ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), ": ", lagOf(each.lag))), "wide"],
         ["Health", health, "wide"],

@@ -17,6 +17,7 @@ from broker.control.explain.batch import Refused as RefusedBatch
 from broker.control.problems import Problem, not_found
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
+from broker.coordination.coordinators import TRANSACTION_TOPIC
 from broker.coordination.runtime import State
 from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.coordination.transaction.transitions import UNWRITABLE, ProducerIdAndEpoch
@@ -191,6 +192,8 @@ class Refused:
             return f"the coordinator: broker {self._refusal.broker} is not the coordinator, or is still loading."
         node_and_coordinator = transaction_coordinator(self._request.cluster, self._name)
         if node_and_coordinator is None:
+            if TRANSACTION_TOPIC not in self._request.cluster.image.topics:
+                return f"the coordinator: there is none before FindCoordinator has created {TRANSACTION_TOPIC}."
             return "the coordinator: no broker coordinates this transactional id now."
         node, coordinator = node_and_coordinator
         if self._refusal.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
