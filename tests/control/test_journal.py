@@ -211,7 +211,7 @@ def test_every_way_to_end_is_shown(plane: ControlPlane) -> None:
     assert found["Produce", 8]["outcome"] == "asked for no answer"
     assert found["Heartbeat", 4]["outcome"] == "closed: a fault hangs up"
     assert found["Metadata", 12]["outcome"].startswith("closed: Metadata v12")
-    closed = plane.http("GET", "/v1/journal?outcome=closed")["requests"]
+    closed = plane.http("GET", "/v1/journal?outcome=closed")["entries"]
     assert {each["api"] for each in closed} == {"Heartbeat", "Metadata"}
     assert found["Metadata", 12]["request"] == {}
     assert found["ApiVersions", 99]["error"] == "UNSUPPORTED_VERSION"

@@ -162,7 +162,10 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     ("PUT", "/v1/versions", {"EndTxn": {"min": 0, "max": 3}, "InitProducerId": None}),
     ("POST", "/v1/retention/run", None),
     ("POST", "/v1/compaction/run", None),
-    *(("POST", f"/v1/brokers/2/{verb}", None) for verb in ("pause", "resume", "stop", "start", "kill")),
+    *(
+        ("POST", f"/v1/brokers/2/{verb}", None)
+        for verb in ("pause", "resume", "log-dir/fail", "log-dir/repair", "stop", "start", "kill")
+    ),
     ("GET", "/v1/cluster", None),
     ("DELETE", "/v1/brokers/2", None),
     ("POST", "/v1/brokers", {"rack": "r"}),
