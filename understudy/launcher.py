@@ -144,6 +144,7 @@ class ServerProcess:
         self.log_file = self.folder / "log"
         ready_file = self.folder / "ready.json"
         left, environ = off_the_command_line(options)
+        self.is_stopped = False
         self.options = without_token(left)
         """As given, without settings, users and the token, which may be secret."""
         try:
@@ -190,6 +191,20 @@ class ServerProcess:
         """Return whether the process is still running."""
         return self.process.poll() is None
 
+    def ending(self, patience_s: float = 0.0) -> str:
+        """Return how the process ended, such as `the server (process 7) was killed by signal 9`.
+
+        Empty if it runs still after this time, or was stopped by `stop`.
+        """
+        if self.is_stopped:
+            return ""
+        try:
+            code = self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return ""
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"the server (process {self.ready.pid}) {how}"
+
     def log(self, lines: int = 30) -> str:
         """Return the last lines of the server's log."""
         try:
@@ -200,6 +215,7 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Terminate the process, kill it after a timeout, and remove its temporary folder. May be called twice."""
+        self.is_stopped = self.is_stopped or self.alive
         if self.alive:
             self.process.terminate()
             try:

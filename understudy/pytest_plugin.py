@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
-from understudy.errors import UnderstudyError
+from understudy.errors import UnderstudyError, Unreachable
 from understudy.pytest_pool import Pool
 
 if TYPE_CHECKING:  # sessions without a cluster do not import the client
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.options import StartOptions
 
 LONGEST_NAME = 180
+ENDING_PATIENCE_S = 1.0
+"""For a server that does not answer: time within which its process may turn out to have ended."""
 
 POOL = pytest.StashKey[Pool]()
 CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
@@ -160,22 +162,37 @@ def now_ms(cluster: "Cluster") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a passed test if no request matched one of its faults; faults of earlier tests do not count."""
+    """Fail a passed test if no request matched one of its faults; faults of earlier tests do not count.
+
+    A test whose server ended fails with that sentence, whatever else it noticed of it. So does one with a marker that
+    uses no cluster, which would test nothing of Kafka.
+    """
     shared = [cluster for cluster in clusters_of(item) if not is_own(item, cluster)]
     earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster)}
-    result = yield
+    try:
+        result = yield
+    except Unreachable:
+        fail_if_ended(item, ENDING_PATIENCE_S)
+        raise
+    fail_if_ended(item)
+    if any(marker.name == "kafka" for marker in item.own_markers) and not clusters_of(item):
+        pytest.fail("the test has the marker kafka and uses no cluster: add the argument `kafka`", pytrace=False)
     unmet = [
         line
         for cluster in clusters_of(item)
         for each, line in unmet_faults(cluster).items()
         if (id(cluster), each) not in earlier
     ]
-    for cluster in clusters_of(item):
-        if crash := item.config.stash[POOL].crash(cluster):
-            pytest.fail(f"{crash} while {item.nodeid} used it", pytrace=False)
     if unmet:
         pytest.fail("no request met these faults:\n" + "\n".join(unmet), pytrace=False)
     return result
+
+
+def fail_if_ended(item: pytest.Item, patience_s: float = 0.0) -> None:
+    """Fail the test if the server of one of its clusters has ended, without the traceback of what noticed it."""
+    endings = [item.config.stash[POOL].ending(cluster, patience_s) for cluster in clusters_of(item)]
+    if any(endings):
+        pytest.fail(f"{', '.join(filter(None, endings))} during this test", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -225,7 +242,8 @@ def story(cluster: "Cluster", pool: Pool, since_ms: int = 0) -> Iterator[tuple[s
         if report.hints:
             yield "hints", "\n".join(report.hints)
     except (UnderstudyError, TypeError) as error:
-        yield "the cluster does not answer", pool.crash(cluster) or str(error)
+        if not pool.ending(cluster):  # otherwise that is the test's failure
+            yield "the cluster does not answer", str(error)
     log = pool.log(cluster)
     if log:
         yield "the server's log", log

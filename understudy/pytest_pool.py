@@ -77,6 +77,10 @@ class Pool:
         """Return whether its server has not ended."""
         return cluster.process.alive if cluster.process is not None else not self.crash(cluster)
 
+    def ending(self, cluster: "Cluster", patience_s: float = 0.0) -> str:
+        """Return how its server ended by itself, in one sentence; empty if it runs still after this time."""
+        return cluster.process.ending(patience_s) if cluster.process is not None else self.crash(cluster)
+
     def crash(self, cluster: "Cluster") -> str:
         """Return how the shared server of a cluster ended, in one sentence; empty while it runs, or for another one."""
         if not cluster.owned or self.shared is None or not cluster.control_url.startswith(self.shared.control_url):

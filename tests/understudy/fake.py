@@ -96,6 +96,10 @@ class FakeProcess:
         self.ready = Ready(("127.0.0.1:1", "127.0.0.1:2"), self.control.url, "cluster", 1)
         type(self).started.append(self)
 
+    def ending(self, patience_s: float = 0.0) -> str:  # noqa: ARG002
+        """Nothing: it never ends by itself."""
+        return ""
+
     def log(self, lines: int = 30) -> str:
         """A log of one line."""
         return f"the last of {lines} lines"

@@ -5,6 +5,7 @@ import pytest
 
 from tests.understudy.fake import FakeProcess
 from understudy.client import cluster as cluster_module
+from understudy.launcher import ServerProcess
 
 FAULT = {"id": "f1", "hits": 0, "match": {"api": "EndTxn"}, "do": {"drop": True}}
 
@@ -195,6 +196,53 @@ def test_a_cluster_that_cannot_be_reset_is_stopped_at_the_end(
 def result_name(pytester: pytest.Pytester) -> str:
     """How the test file's one test is called in a file's name."""
     return f"{next(pytester.path.glob('test_*.py')).name}_test_it"
+
+
+def test_a_server_that_dies_during_a_test_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, without a traceback, also if the test noticed nothing; the next test gets a new server; one may stop it."""
+    monkeypatch.setattr(cluster_module, "ServerProcess", ServerProcess)
+    code = """
+        import os, pytest, signal
+        def kill(kafka):
+            os.kill(kafka.process.process.pid, signal.SIGKILL)
+        def test_that_notices(kafka):
+            kill(kafka)
+            kafka.reset()
+        def test_that_does_not(kafka):
+            kafka.reset()
+            kill(kafka)
+            kafka.process.process.wait()
+        def test_that_fails_by_itself(kafka):
+            kill(kafka)
+            assert False, "its own reason"
+        def test_that_stops_it(kafka):
+            kafka.stop()
+        def test_after_it(kafka):
+            kafka.reset()
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(passed=2, failed=3)
+    assert result.stdout.str().count("was killed by signal 9 during this test") >= 2
+    result.stdout.no_fnmatch_line("*http*client*")
+    result.stdout.no_fnmatch_line("*Unreachable*")
+
+
+def test_a_marker_without_a_cluster_is_no_silent_pass(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """A marker of the test itself; one of the module is for those of its tests that use a cluster."""
+    code = """
+        import pytest
+        pytestmark = pytest.mark.kafka(seed=1)
+        @pytest.mark.kafka(brokers=3)
+        def test_marked(): pass
+        def test_other(): pass
+        @pytest.mark.kafka(brokers=3)
+        def test_with_a_cluster(request):
+            request.getfixturevalue("kafka")
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["the test has the marker kafka and uses no cluster: add the argument `kafka`"])
+    assert len(processes) == 1
 
 
 def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
