@@ -58,10 +58,18 @@ async function find({ command, image, options = [] } = {}) {
   const unpacked = serverFolders().map((folder) => path.join(folder, 'understudy')).find(isProgram);
   if (unpacked) return { program: unpacked, words: [...SERVE, ...FREE_PORTS] };
   const docker = onPath('docker');
-  if (docker) return container(docker, image || process.env.UNDERSTUDY_IMAGE || `understudy:${version}`, options);
-  throw new Error(
-    'there is no understudy server: install the command (pip install understudy-kafka), set UNDERSTUDY_COMMAND to its path, ' +
-      `unpack the binary to ${serverFolders().at(-1)}, or install Docker`,
+  const name = image || process.env.UNDERSTUDY_IMAGE || `understudy:${version}`;
+  if (docker) return { ...(await container(docker, name, options)), searched: searched(`docker on the PATH (found), to run ${name}`) };
+  throw new Error(`there is no understudy server; ${searched('docker on the PATH (not found)')}`);
+}
+
+/** Returns what was looked for, in which order, and two ways to get a server. */
+function searched(docker) {
+  const binaries = serverFolders().map((folder) => path.join(folder, 'understudy'));
+  return (
+    'looked, in this order, for the option command (not given), UNDERSTUDY_COMMAND (not set), understudy on the PATH (not found), ' +
+    `${binaries.map((each) => `${each} (not found)`).join(', ')}, ${docker}. To get a server, run in a checkout of Understudy ` +
+    `\`make packages\`, which links its server to ${binaries.at(-1)}, or \`docker build -t understudy:${version} .\``
   );
 }
 

@@ -1,8 +1,8 @@
 'use strict';
 // The server's process: starts it, waits until it is ready, stops it.
 
+const os = require('node:os');
 const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const { createInterface } = require('node:readline');
 const { clearTimeout, setTimeout } = require('node:timers'); // not the global ones, which tests replace
 const { find } = require('./finding');
@@ -52,9 +52,18 @@ function environment(token, settings) {
   };
 }
 
+const OPTIONS = ['brokers', 'topics', 'settings', 'asVersion', 'seed', 'dataDir', 'args', 'command', 'image', 'startLimitMs'];
+
+/** Throws an Error for an option that does not exist, which would otherwise be without effect. */
+function checkOptions(options) {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown) throw new Error(`there is no option ${unknown}; there are ${OPTIONS.join(', ')}`);
+}
+
 class Server {
   /** Resolves when the server is ready. Rejects with its last lines if it ends first, or takes too long. */
   static async start(options = {}) {
+    checkOptions(options);
     const words = commandLine(options);
     const found = await find({ command: options.command, image: options.image, options: words });
     const server = new Server(found, words);
@@ -79,14 +88,31 @@ class Server {
     });
     this.exited = new Promise((resolve) => {
       this.process.once('error', (error) => resolve(error.message));
-      this.process.once('exit', (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
+      this.process.once('exit', (code, signal) => {
+        const how = signal ? `was killed by signal ${os.constants.signals[signal]}` : `ended with code ${code}`;
+        if (!this.isStopped) this.end = `the server (process ${this.process.pid}) ${how}`;
+        resolve(`it ended with ${signal ?? `code ${code}`}`);
+      });
     });
   }
 
-  ready({ control, brokers, token }, limitMs) {
+  /** Resolves to how the process ended without being stopped, if it does within this time; otherwise to undefined. */
+  async endsWithin(limitMs) {
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      await new Promise((resolve) => {
+        const late = setTimeout(resolve, limitMs);
+        this.exited.then(() => resolve(clearTimeout(late)));
+      });
+    } else {
+      await this.exited;
+    }
+    return this.end;
+  }
+
+  ready({ control, brokers, token, searched }, limitMs) {
     this.token = token;
     return new Promise((resolve, reject) => {
-      const fail = (why) => reject(new Error(`understudy is not ready: ${why}\n${this.log()}`));
+      const fail = (why) => reject(new Error(['understudy is not ready: ' + why, this.log(), searched].filter(Boolean).join('\n')));
       const late = setTimeout(() => fail(`it took longer than ${limitMs / 1000} s`), limitMs);
       this.exited.then((why) => setImmediate(() => fail(why)));
       createInterface({ input: this.process.stdout }).on('line', (line) => {
@@ -120,6 +146,7 @@ class Server {
 
   /** Sends SIGTERM, and SIGKILL if the server does not end. */
   async stop() {
+    this.isStopped = true;
     const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_LIMIT_MS);
     this.process.ref();
     this.process.kill('SIGTERM');
@@ -128,4 +155,4 @@ class Server {
   }
 }
 
-module.exports = { Server, commandLine, offTheCommandLine };
+module.exports = { Server, checkOptions, commandLine, offTheCommandLine };

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const http = require('node:http');
 const os = require('node:os');
@@ -8,6 +9,7 @@ const path = require('node:path');
 const { describe, test } = require('node:test');
 const { Cluster, ControlError, start } = require('../lib/index');
 const { find } = require('../lib/finding');
+const { hooks } = require('../lib/hooks');
 const { commandLine, offTheCommandLine } = require('../lib/server');
 const { useKafka } = require('../lib/node-test');
 
@@ -179,5 +181,47 @@ describe('finding the server', () => {
       ...['--for-tests', '--brokers', '3', '--as-version', '3.9', '--topic', 't:1'],
       ...['--set', 'num.partitions=2', '--log-level', 'debug'],
     ]);
+  });
+});
+
+describe('a server that dies', () => {
+  /** What node:test prints of a file of tests, which uses this package. */
+  const printed = (context, code, env = {}) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'understudy-'));
+    context.after(() => fs.rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'orders.test.js');
+    const head = `const { test } = require('node:test');\nconst { useKafka } = require(${JSON.stringify(require.resolve('../lib/node-test'))});\n`;
+    fs.writeFileSync(file, head + code);
+    const { NODE_TEST_CONTEXT, ...rest } = process.env;
+    const done = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], { encoding: 'utf8', env: { ...rest, ...env } });
+    return done.stdout + done.stderr;
+  };
+
+  test('fails its test with one sentence, and the next test gets a new one', (context) => {
+    const text = printed(context, `
+      const kafka = useKafka({ topics: { orders: 1 } });
+      test('that passes', () => { process.kill(kafka.server.process.pid, 'SIGKILL'); });
+      test('after it', async () => { await kafka.write('orders', 'one order'); });
+      test('that fails', async () => { process.kill(kafka.server.process.pid, 'SIGKILL'); throw new Error('its own reason'); });
+      test('after that', async () => { await kafka.write('orders', 'one order'); });
+    `);
+    assert.match(text, /# pass 2\n# fail 2\n/);
+    assert.equal(text.match(/the server \(process \d+\) was killed by signal 9 during this test/g).length, 2, text);
+    assert.doesNotMatch(text, /ECONNREFUSED|node:_http|Invalid URL/);
+  });
+
+  test('or does not start is named, with what was looked for', (context) => {
+    const env = { PATH: '/nowhere', UNDERSTUDY_COMMAND: '', XDG_CACHE_HOME: '/nowhere/cache' };
+    const text = printed(context, "const kafka = useKafka(); test('first', () => {}); test('second', () => {});", env);
+    assert.match(text, /there is no understudy server; looked, in this order, for the option command \(not given\), UNDERSTUDY_COMMAND \(not set\)/);
+    assert.match(text, /nowhere\/cache\/understudy\/[\d.]+\/understudy \(not found\), docker on the PATH \(not found\)\. To get a server, run/);
+    assert.doesNotMatch(text, /Invalid URL/);
+  });
+
+  test('is not there outside of tests, and its options have names', () => {
+    const bystander = hooks({ before() {}, beforeEach() {}, afterEach() {}, after() {} });
+    assert.throws(() => bystander({}).brokers, /kafka\.brokers is known within tests and hooks/);
+    assert.throws(() => bystander({}).bootstrapServers, /within tests and hooks/);
+    assert.throws(() => bystander({ topicz: ['orders'] }), /there is no option topicz; there are brokers, topics, /);
   });
 });
