@@ -164,8 +164,8 @@ def now_ms(cluster: "Cluster") -> int:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a passed test if no request matched one of its faults; faults of earlier tests do not count.
 
-    A test whose server ended fails with that sentence, not with errors that follow from it. So does one with a marker that
-    uses no cluster, as it would test nothing of Kafka.
+    A test whose server ended fails with that sentence, not with errors that follow from it. A test with a marker of its
+    own that uses no cluster fails, as it would test nothing of Kafka.
     """
     shared = [cluster for cluster in clusters_of(item) if not is_own(item, cluster)]
     earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster)}

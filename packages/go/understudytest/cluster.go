@@ -38,6 +38,9 @@ type Cluster struct {
 	fresh  bool
 }
 
+// endLimit is the time within which the process of a server that does not answer may turn out to have ended.
+const endLimit = time.Second
+
 // pool has the idle servers, by their options.
 var pool = struct {
 	sync.Mutex
@@ -112,8 +115,14 @@ func take(key string) (*Cluster, error) {
 // does not answer; a skipped test may have added a fault that it did not need.
 func (kafka *Cluster) judge(t testing.TB) {
 	t.Helper()
+	unmet, err := kafka.UnmetFaults()
+	if err != nil {
+		if ending := kafka.server.ending(endLimit); ending != "" {
+			t.Error(kafka.withLog(ending + " during this test"))
+			return
+		}
+	}
 	if !t.Failed() && !t.Skipped() {
-		unmet, err := kafka.UnmetFaults()
 		if err != nil {
 			t.Errorf("the cluster does not answer at the end of the test: %v", err)
 		} else if len(unmet) > 0 {
@@ -140,10 +149,14 @@ func (kafka *Cluster) story() string {
 	if err != nil {
 		text = "the cluster does not answer: " + err.Error()
 	}
+	return kafka.withLog("understudy, " + text)
+}
+
+func (kafka *Cluster) withLog(text string) string {
 	if log := kafka.Log(); log != "" {
 		text += "\nthe server's log:\n  " + strings.ReplaceAll(log, "\n", "\n  ")
 	}
-	return "understudy, " + text
+	return text
 }
 
 // Log returns the last lines of the server's log.

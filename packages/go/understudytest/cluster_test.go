@@ -3,6 +3,7 @@ package understudytest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -112,6 +113,7 @@ func (r *recorder) Failed() bool              { return r.failed }
 func (r *recorder) Skipped() bool             { return r.skipped }
 func (r *recorder) Cleanup(f func())          { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Log(what ...any)           { r.lines = append(r.lines, what[0].(string)) }
+func (r *recorder) Error(what ...any)         { r.failed, r.lines = true, append(r.lines, what[0].(string)) }
 func (r *recorder) Errorf(f string, _ ...any) { r.failed, r.lines = true, append(r.lines, f) }
 
 func (r *recorder) end() string {
@@ -155,10 +157,19 @@ func TestASkippedTestMayHaveAFaultThatNoRequestMet(t *testing.T) {
 }
 
 func TestAServerThatEndsDuringATestFailsIt(t *testing.T) {
-	passed := &recorder{TB: t}
-	Start(passed).server.stop()
-	if lines := passed.end(); !passed.failed || !strings.Contains(lines, "the cluster does not answer at the end of the test") {
-		t.Error(lines)
+	for _, test := range []*recorder{{TB: t}, {TB: t, failed: true}} {
+		kafka := Start(test)
+		if err := kafka.server.command.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("the server (process %d) was killed by signal 9 during this test", kafka.PID())
+		if lines := test.end(); !test.failed || strings.Count(lines, want) != 1 || strings.Contains(lines, "connect") {
+			t.Error(lines)
+		}
+		next := &recorder{TB: t}
+		if Start(next).PID() == kafka.PID() || next.end() != "" {
+			t.Error("the next test got no new server")
+		}
 	}
 }
 
@@ -324,8 +335,18 @@ func TestTheBrokersOfAContainerAreCounted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "docker"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", folder)
 	t.Setenv("XDG_CACHE_HOME", folder)
+	t.Setenv("PATH", "/nowhere")
+	binary := filepath.Join(serverFolder(), "understudy")
+	want := "there is no understudy server; looked, in this order, for Options.Command (not given), UNDERSTUDY_COMMAND (not set), " +
+		"understudy on the PATH (not found), " + binary + " (not found), docker on the PATH (not found). To get a server, run"
+	if _, err := find("", "", nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+	t.Setenv("PATH", folder)
+	if _, err := startServer(Options{}, nil); err == nil || !strings.Contains(err.Error(), "docker on the PATH (found), to run understudy:") {
+		t.Error(err)
+	}
 	for _, options := range [][]string{{"--brokers", "3"}, {"--brokers=3"}, {"--brokers=1,2,3"}, {"--brokers", "2", "--brokers=3"}} {
 		if made, err := find("", "", options); err != nil || len(made.brokers) != 3 {
 			t.Error(options, made, err)

@@ -3,6 +3,7 @@ package understudytest
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -19,6 +20,8 @@ type found struct {
 	brokers []string
 	control string
 	token   string
+	// searched is what was looked for before a container, for the error if that does not start.
+	searched string
 }
 
 const (
@@ -59,10 +62,20 @@ func find(command, image string, options []string) (*found, error) {
 		if image == "" {
 			image = "understudy:" + Version
 		}
-		return container(docker, image, options)
+		made, err := container(docker, image, options)
+		if made != nil {
+			made.searched = searched(binary, "docker on the PATH (found), to run "+image)
+		}
+		return made, err
 	}
-	return nil, fmt.Errorf("there is no understudy server: install the command (pip install understudy-kafka), "+
-		"set UNDERSTUDY_COMMAND to its path, unpack the binary to %s, or install Docker", serverFolder())
+	return nil, errors.New("there is no understudy server; " + searched(binary, "docker on the PATH (not found)"))
+}
+
+// searched returns what was looked for, in which order, and two ways to get a server.
+func searched(binary, docker string) string {
+	return fmt.Sprintf("looked, in this order, for Options.Command (not given), UNDERSTUDY_COMMAND (not set), understudy on the "+
+		"PATH (not found), %s (not found), %s. To get a server, run in a checkout of Understudy `make packages`, which links its "+
+		"server to %s, or `docker build -t understudy:%s .`", binary, docker, binary, Version)
 }
 
 // split splits a command such as "python3 -m understudy" at blanks; a path with blanks is kept whole if it exists.

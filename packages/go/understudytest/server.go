@@ -66,7 +66,24 @@ func startServer(options Options, words []string) (*server, error) {
 		err = fmt.Errorf("understudy is not ready: it ended with %v", running.command.ProcessState)
 	}
 	running.stop()
+	if where.searched != "" {
+		return nil, fmt.Errorf("%w\n%s\n%s", err, running.log(), where.searched)
+	}
 	return nil, fmt.Errorf("%w\n%s", err, running.log())
+}
+
+// ending returns how the server ended, such as "the server (process 7) was killed by signal 9"; empty if it runs still after
+// this time.
+func (s *server) ending(limit time.Duration) string {
+	if !s.endsWithin(limit) {
+		return ""
+	}
+	state := s.command.ProcessState
+	how := fmt.Sprintf("ended with code %d", state.ExitCode())
+	if status, is := state.Sys().(syscall.WaitStatus); is && status.Signaled() {
+		how = fmt.Sprintf("was killed by signal %d", status.Signal())
+	}
+	return fmt.Sprintf("the server (process %d) %s", state.Pid(), how)
 }
 
 func (s *server) start() (<-chan struct{}, error) {
