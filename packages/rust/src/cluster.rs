@@ -2,12 +2,16 @@
 
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use std::{fmt, thread};
 
 use crate::server::Server;
 use crate::{Builder, Client, Error, FaultState};
 
 const CONFLICT: u16 = 409;
+
+/// Time within which the process of a server that does not answer may turn out to have ended.
+const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// The idle servers with the options that they were started with; they end with this process, whose pipes they read.
 static IDLE: Mutex<Vec<(Builder, Client, Server)>> = Mutex::new(Vec::new());
@@ -85,22 +89,36 @@ impl Cluster {
 
     /// The report's text with the server's log, even if the cluster does not answer.
     pub fn story(&self) -> String {
-        let text = match self.client.report() {
-            Ok(report) => report.text,
-            Err(error) => format!("the cluster does not answer: {error}"),
-        };
+        self.with_log(match self.client.report() {
+            Ok(report) => format!("understudy, {}", report.text),
+            Err(error) => format!("understudy, the cluster does not answer: {error}"),
+        })
+    }
+
+    fn with_log(&self, text: String) -> String {
         match self.log() {
-            log if log.is_empty() => format!("understudy, {text}"),
-            log => format!("understudy, {text}\nthe server's log:\n  {}", log.replace('\n', "\n  ")),
+            log if log.is_empty() => text,
+            log => format!("{text}\nthe server's log:\n  {}", log.replace('\n', "\n  ")),
         }
     }
 
-    /// Prints the report of a failed test, and gives the server to the next one. Returns the faults that were not met.
-    fn end(&mut self, failed: bool) -> Vec<FaultState> {
-        let unmet = if failed || self.server.is_none() {
-            Vec::new()
-        } else {
-            self.client.unmet_faults().unwrap_or_default() // a test may have ended the server
+    /// Prints the report of a failed test, and gives the server to the next one. Returns why a test that passed fails:
+    /// faults that were not met, or a server that ended.
+    fn end(&mut self, failed: bool) -> Option<String> {
+        let unmet = match (self.client.unmet_faults(), &mut self.server) {
+            (Ok(unmet), Some(_)) => unmet,
+            (_, Some(server)) => match server.ending(END_LIMIT) {
+                Some(ending) => {
+                    let text = self.with_log(format!("{ending} during this test"));
+                    drop(self.server.take());
+                    if failed {
+                        eprintln!("{text}");
+                    }
+                    return Some(text);
+                }
+                None => Vec::new(),
+            },
+            (_, None) => Vec::new(),
         };
         if failed || !unmet.is_empty() {
             eprintln!("{}", self.story());
@@ -110,7 +128,12 @@ impl Cluster {
             Some(server) => give_back(self.options.clone(), self.client.clone(), server),
             None => {}
         }
-        unmet
+        (!unmet.is_empty()).then(|| {
+            format!(
+                "no request met these faults (an error that the test returns is only shown by Cluster::test):\n{}",
+                Lines(&unmet)
+            )
+        })
     }
 }
 
@@ -127,12 +150,10 @@ impl Drop for Cluster {
         if self.server.is_none() {
             return;
         }
-        let unmet = self.end(thread::panicking());
-        assert!(
-            unmet.is_empty(),
-            "no request met these faults (an error that the test returns is only shown by Cluster::test):\n{}",
-            Lines(&unmet)
-        );
+        let failed = thread::panicking();
+        if let (Some(why), false) = (self.end(failed), failed) {
+            panic!("{why}");
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Container {
     pub(crate) brokers: Vec<String>,
     pub(crate) control: String,
     pub(crate) token: String,
+    /// What was looked for before it, for the error if it does not start.
+    pub(crate) searched: String,
 }
 
 /// Where to look; tests replace the environment.
@@ -55,10 +57,20 @@ impl Search<'_> {
             return self.container(docker);
         }
         Err(Error::NoServer(format!(
-            "there is no understudy server: install the command (pip install understudy-kafka), set \
-             UNDERSTUDY_COMMAND to its path, unpack the binary to {}, or install Docker",
-            folder.display()
+            "there is no understudy server; {}",
+            self.searched("docker on the PATH (not found)")
         )))
+    }
+
+    /// What was looked for, in which order, and two ways to get a server.
+    fn searched(&self, docker: &str) -> String {
+        let binary = self.server_folder().join("understudy");
+        format!(
+            "looked, in this order, for builder().command(...) (not given), UNDERSTUDY_COMMAND (not set), understudy on \
+             the PATH (not found), {binary} (not found), {docker}. To get a server, run in a checkout of Understudy `make \
+             packages`, which links its server to {binary}, or `docker build -t understudy:{VERSION} .`",
+            binary = binary.display()
+        )
     }
 
     /// Splits a command such as `python3 -m understudy` at blanks; a path with blanks is kept whole if it exists.
@@ -106,7 +118,9 @@ impl Search<'_> {
         for port in first..=control {
             arguments.extend(["-p".to_owned(), format!("127.0.0.1:{port}:{port}")]);
         }
-        arguments.push(image.unwrap_or_else(|| format!("understudy:{VERSION}")));
+        let image = image.unwrap_or_else(|| format!("understudy:{VERSION}"));
+        let searched = self.searched(&format!("docker on the PATH (found), to run {image}"));
+        arguments.push(image);
         arguments.extend(SERVE.map(str::to_owned));
         for (name, value) in [
             ("--host", "0.0.0.0".to_owned()),
@@ -121,6 +135,7 @@ impl Search<'_> {
             brokers: (first..control).map(|port| format!("127.0.0.1:{port}")).collect(),
             control: format!("http://127.0.0.1:{control}"),
             token: new_token(),
+            searched,
         };
         Ok(Found { program: docker, arguments, container: Some(container) })
     }
@@ -214,7 +229,9 @@ mod tests {
             ["PATH", "XDG_CACHE_HOME"].map(|name| (name, folder.clone().into_os_string())).into();
         environment.insert("UNDERSTUDY_COMMAND", " ".into());
         let missing = found(&[], &environment).unwrap_err().to_string();
-        assert!(missing.starts_with("there is no understudy server"), "{missing}");
+        let looked = "there is no understudy server; looked, in this order, for builder().command(...) (not given), ";
+        assert!(missing.starts_with(looked), "{missing}");
+        assert!(missing.contains("(not found), docker on the PATH (not found). To get a server, run"), "{missing}");
 
         program(&folder.join("docker"));
         for options in

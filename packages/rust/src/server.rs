@@ -62,7 +62,13 @@ impl Server {
             keep_log(stderr, &log);
             drop(to_end);
         });
-        let addresses = server.ready(&ready, &log_end, with.time_to_start())?;
+        let addresses =
+            server.ready(&ready, &log_end, with.time_to_start()).map_err(|error| match (error, &found.container) {
+                (Error::NotReady { why, log }, Some(container)) => {
+                    Error::NotReady { why, log: format!("{log}\n{}", container.searched) }
+                }
+                (error, _) => error,
+            })?;
         let client = match &found.container {
             Some(it) => Client::new(&it.control, Some(&it.token), it.brokers.clone(), with.control_limit),
             None => Client::new(&addresses.control, None, addresses.brokers, with.control_limit),
@@ -97,6 +103,20 @@ impl Server {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How the server ended, such as `the server (process 7) was killed by signal 9`, if it has, or does within the limit.
+    pub(crate) fn ending(&mut self, limit: Duration) -> Option<String> {
+        let status = self.ended_within(limit)?;
+        #[cfg(unix)]
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        #[cfg(not(unix))]
+        let signal: Option<i32> = None;
+        let how = match (signal, status.code()) {
+            (Some(signal), _) => format!("was killed by signal {signal}"),
+            (None, code) => format!("ended with code {}", code.unwrap_or_default()),
+        };
+        Some(format!("the server (process {}) {how}", self.pid()))
     }
 
     /// Closes the server's standard input, which stops it in order, and kills it if it does not end.

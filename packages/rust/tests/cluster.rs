@@ -200,7 +200,12 @@ fn a_server_that_was_killed_is_replaced() {
     let kafka = start(options).unwrap();
     let pid = kafka.pid();
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
-    drop(kafka);
+    let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(kafka)));
+    let why = *passed.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(
+        why.lines().next(),
+        Some(&*format!("the server (process {pid}) was killed by signal 9 during this test"))
+    );
     let later = start(options).unwrap();
     assert_ne!(later.pid(), pid);
     later.unmet_faults().unwrap();

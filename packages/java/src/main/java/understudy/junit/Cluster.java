@@ -17,20 +17,21 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** A running cluster, and its control plane. */
 public final class Cluster implements AutoCloseable {
-    private static final long START_LIMIT_MS = 30_000;
+    private static final long START_LIMIT_MS = 30_000, END_LIMIT_MS = 1_000;
     private static final int MULTIPLE_CHOICES = 300, PAGE = 10_000;
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
     /** Of its own: a proxy for the tests' other requests is not for this one. */
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).proxy(HttpClient.Builder.NO_PROXY).build();
-    private final ServerProcess process;
-    private final String control;
-    private final String token;
+    private volatile ServerProcess process;
+    private volatile String control;
+    private volatile String token;
     private volatile List<String> brokers;
     /** Time limit of a request that has none of its own. */
     Duration limit = Duration.ofSeconds(30);
@@ -42,6 +43,10 @@ public final class Cluster implements AutoCloseable {
     public record Report(String text, long nowMs, List<String> requests, List<String> hints) {}
 
     private Cluster(ServerProcess process, String control, String token, List<String> brokers) {
+        use(process, control, token, brokers);
+    }
+
+    private void use(ServerProcess process, String control, String token, List<String> brokers) {
         this.process = process;
         this.control = control.replaceAll("/+$", "");
         this.token = token;
@@ -53,11 +58,24 @@ public final class Cluster implements AutoCloseable {
 
     /** Does the same, with a time limit for the start. */
     public static Cluster start(Duration limit, String... options) {
-        var words = new ArrayList<>(List.of("--for-tests")); // Kafka's defaults would make clients pause in each test
-        words.addAll(Arrays.asList(options));
-        var process = new ServerProcess(words, limit.toMillis());
+        var process = started(Arrays.asList(options), limit);
         return new Cluster(process, process.control(), process.token(), process.brokers());
     }
+
+    private static ServerProcess started(List<String> options, Duration limit) {
+        var words = new ArrayList<>(List.of("--for-tests")); // Kafka's defaults would make clients pause in each test
+        words.addAll(options);
+        return new ServerProcess(words, limit.toMillis());
+    }
+
+    /** Starts another server in place of one that has ended. */
+    void restart(List<String> options) {
+        var next = started(options, Duration.ofMillis(START_LIMIT_MS));
+        use(next, next.control(), next.token(), next.brokers());
+    }
+
+    /** Returns how the server ended by itself, if it has, or does within a second. */
+    Optional<String> ending() { return process == null ? Optional.empty() : process.ending(END_LIMIT_MS); }
 
     /** Connects to the control plane of a running cluster, such as in a container; {@code token} may be null. */
     public static Cluster connect(String control, String token) {
@@ -165,16 +183,10 @@ public final class Cluster implements AutoCloseable {
         return new Report(answer.get("text").getAsString(), answer.get("now_ms").getAsLong(), requests, hints);
     }
 
-    /** The report's text with the server's log, even if the cluster does not answer. */
-    String story() {
-        String text;
-        try {
-            text = report().text();
-        } catch (KafkaControlException error) {
-            text = error.getMessage();
-        }
+    /** Returns a text with the last lines of the server's log. */
+    String withLog(String text) {
         String lines = log();
-        return "understudy, " + text + (lines.isEmpty() ? "" : "\nthe server's log:\n" + lines.indent(2).stripTrailing());
+        return text + (lines.isEmpty() ? "" : "\nthe server's log:\n" + lines.indent(2).stripTrailing());
     }
 
     /** Moves the clock; returns after all timers that became due have run. */

@@ -21,8 +21,9 @@ import java.util.Optional;
  *
  * @param command the program and its arguments, without the options of the test
  * @param brokers the addresses, if known before the start: for a container
+ * @param searched what was looked for before a container, for the error if that does not start
  */
-record Finding(List<String> command, List<String> brokers, String control, String token) {
+record Finding(List<String> command, List<String> brokers, String control, String token, String searched) {
     private static final List<String> SERVE = List.of("serve", "--lifeline");
     private static final List<String> FREE_PORTS = List.of("--port", "0", "--control-port", "0");
     static final String VERSION = version(), TOKEN = "UNDERSTUDY_CONTROL_TOKEN", SETTINGS = "UNDERSTUDY_SET";
@@ -44,10 +45,16 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         var installed = onPath("understudy", environment).or(() -> Optional.of(binary).filter(Finding::isProgram));
         if (installed.isPresent()) return local(installed.get(), List.of());
         var docker = onPath("docker", environment).orElseThrow(() -> new KafkaControlException(0,
-            "there is no understudy server: install the command (pip install understudy-kafka), set UNDERSTUDY_COMMAND to its "
-                + "path, unpack the binary to " + serverFolder(environment) + ", or install Docker", null));
-        String image = environment.getOrDefault("UNDERSTUDY_IMAGE", "");
-        return container(docker, image.isBlank() ? "understudy:" + VERSION : image, options);
+            "there is no understudy server; " + searched(binary, "docker on the PATH (not found)"), null));
+        String given = environment.getOrDefault("UNDERSTUDY_IMAGE", ""), image = given.isBlank() ? "understudy:" + VERSION : given;
+        return container(docker, image, options, searched(binary, "docker on the PATH (found), to run " + image));
+    }
+
+    /** Returns what was looked for, in which order, and two ways to get a server. */
+    private static String searched(String binary, String docker) {
+        return "looked, in this order, for the property understudy.command (not given), UNDERSTUDY_COMMAND (not set), understudy on "
+            + "the PATH (not found), " + binary + " (not found), " + docker + ". To get a server, run in a checkout of Understudy "
+            + "`make packages`, which links its server to " + binary + ", or `docker build -t understudy:" + VERSION + " .`";
     }
 
     private static Finding local(String program, List<String> words) {
@@ -55,11 +62,11 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         command.addAll(words);
         command.addAll(SERVE);
         command.addAll(FREE_PORTS);
-        return new Finding(command, null, null, null);
+        return new Finding(command, null, null, null, null);
     }
 
     /** Clients connect to the advertised ports, so they are chosen here and are the same inside and outside. */
-    private static Finding container(String docker, String image, List<String> options) {
+    private static Finding container(String docker, String image, List<String> options, String searched) {
         int brokers = brokerCount(options), port = freePorts(brokers + 1);
         var bytes = new byte[16];
         new SecureRandom().nextBytes(bytes);
@@ -75,7 +82,7 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         command.addAll(SERVE);
         command.addAll(List.of("--host", "0.0.0.0", "--port", String.valueOf(port), "--advertise", addresses.get(0),
             "--control-host", "0.0.0.0", "--control-port", String.valueOf(port + brokers)));
-        return new Finding(command, addresses, "http://127.0.0.1:" + (port + brokers), token);
+        return new Finding(command, addresses, "http://127.0.0.1:" + (port + brokers), token, searched);
     }
 
     private static int brokerCount(List<String> options) {

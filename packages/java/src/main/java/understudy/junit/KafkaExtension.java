@@ -89,7 +89,12 @@ public final class KafkaExtension
     @Override
     public void beforeEach(ExtensionContext context) {
         var used = used(context);
-        if (!used.isFresh) used.cluster.reset();
+        try {
+            if (!used.isFresh) used.cluster.reset();
+        } catch (KafkaControlException error) {
+            if (used.cluster.ending().isEmpty()) throw error;
+            used.cluster.restart(used.options);
+        }
         used.isFresh = false;
     }
 
@@ -98,12 +103,25 @@ public final class KafkaExtension
         var cluster = used(context).cluster;
         var problem = context.getExecutionException();
         if (problem.filter(TestAbortedException.class::isInstance).isPresent()) return; // by an assumption: it has not failed
-        if (problem.isPresent()) {
-            System.err.println(cluster.story());
-            return;
+        try {
+            if (problem.isPresent()) System.err.println(cluster.withLog("understudy, " + cluster.report().text()));
+            else check(cluster.unmetFaults());
+        } catch (KafkaControlException error) {
+            var ending = cluster.ending().map(each -> cluster.withLog(each + " during this test"));
+            if (problem.isEmpty()) throw ending.map(KafkaExtension::sentence).orElseThrow(() -> error);
+            System.err.println(ending.orElseGet(() -> cluster.withLog("understudy, " + error.getMessage())));
         }
-        var unmet = cluster.unmetFaults();
+    }
+
+    private static void check(List<Cluster.Fault> unmet) {
         if (!unmet.isEmpty()) throw new AssertionError("no request met these faults: " + unmet);
+    }
+
+    /** An error without the frames of this package. */
+    private static RuntimeException sentence(String text) {
+        var error = new KafkaControlException(0, text, null);
+        error.setStackTrace(new StackTraceElement[0]);
+        return error;
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -17,7 +18,7 @@ import java.util.regex.Pattern;
 
 /** The server's process. With {@code --lifeline} it ends when its standard input closes, so it never outlives this JVM. */
 final class ServerProcess {
-    private static final int STOP_SECONDS = 5, LOG_LINES = 30;
+    private static final int STOP_SECONDS = 5, LOG_LINES = 30, SIGNALLED = 128;
     private static final Pattern LINE_END = Pattern.compile("[\\n\\r\\x0b\\f\\x1c-\\x1e\\x85\\u2028\\u2029]");
     private final Process process;
     private final Deque<String> log = new ArrayDeque<>();
@@ -25,6 +26,7 @@ final class ServerProcess {
     private List<String> brokers;
     private String control;
     private final Finding found;
+    private volatile boolean isStopped;
 
     ServerProcess(List<String> options, long limitMs) {
         found = Finding.find(options, System.getenv());
@@ -76,7 +78,8 @@ final class ServerProcess {
 
     private KafkaControlException notReady(String why) {
         stop();
-        return new KafkaControlException(0, "understudy is not ready: " + why + "\n" + log(), null);
+        String searched = found.searched() == null ? "" : "\n" + found.searched();
+        return new KafkaControlException(0, "understudy is not ready: " + why + "\n" + log() + searched, null);
     }
 
     /** Reads lines on a thread that does not keep the JVM alive. */
@@ -119,6 +122,22 @@ final class ServerProcess {
 
     long pid() { return process.pid(); }
 
+    /**
+     * Returns how the server ended, such as "the server (process 7) was killed by signal 9"; empty if it runs still after this
+     * time, or was stopped here.
+     */
+    Optional<String> ending(long limitMs) {
+        try {
+            if (isStopped || !process.waitFor(limitMs, TimeUnit.MILLISECONDS)) return Optional.empty();
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
+        }
+        int code = process.exitValue(); // Java reports a signal as 128 and its number
+        String how = code > SIGNALLED ? "was killed by signal " + (code - SIGNALLED) : "ended with code " + code;
+        return Optional.of("the server (process " + pid() + ") " + how);
+    }
+
     /** The last lines that the server wrote to stderr. */
     String log() {
         synchronized (log) {
@@ -131,6 +150,7 @@ final class ServerProcess {
      * treats as a second signal, and a second signal ends it without an orderly stop.
      */
     void stop() {
+        isStopped = true;
         process.toHandle().destroy();
         try {
             process.waitFor(STOP_SECONDS, TimeUnit.SECONDS);

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.testkit.engine.EngineTestKit;
 
 /** The extension and the cluster's methods, with a server. */
@@ -206,7 +207,12 @@ class KafkaTestTest {
     @KafkaTest(brokers = 3)
     static class Killer {
         @Test
-        void kills(Cluster kafka) throws Exception {
+        void kills(Cluster kafka) throws Exception { kill(kafka); }
+
+        @Test
+        void killsItsReplacement(Cluster kafka) throws Exception { kill(kafka); }
+
+        private static void kill(Cluster kafka) throws Exception {
             var server = ProcessHandle.of(kafka.pid()).orElseThrow();
             server.destroyForcibly();
             server.onExit().get(10, TimeUnit.SECONDS);
@@ -224,7 +230,13 @@ class KafkaTestTest {
     void aServerThatWasKilledIsReplaced() {
         var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Killer.class), selectClass(Later.class)).execute();
         events.containerEvents().assertStatistics(each -> each.failed(0));
-        events.testEvents().assertStatistics(each -> each.succeeded(1).failed(1));
+        events.testEvents().assertStatistics(each -> each.succeeded(1).failed(2));
+        events.testEvents().failed().stream().forEach(each -> {
+            var problem = each.getPayload(TestExecutionResult.class).orElseThrow().getThrowable().orElseThrow();
+            String sentence = "the server \\(process \\d+\\) was killed by signal 9 during this test";
+            assertTrue(problem.getMessage().lines().findFirst().orElseThrow().matches(sentence), problem.getMessage());
+            assertEquals(0, problem.getStackTrace().length);
+        });
     }
 
     @Test
@@ -331,8 +343,9 @@ class KafkaTestTest {
     @Test
     void theServerIsFoundInOrder(@TempDir Path folder) throws Exception {
         var environment = new HashMap<String, String>(Map.of("PATH", folder.toString(), "XDG_CACHE_HOME", folder.toString()));
-        assertTrue(assertThrows(KafkaControlException.class, () -> Finding.find(List.of(), environment)).getMessage()
-            .startsWith("there is no understudy server"));
+        String missing = assertThrows(KafkaControlException.class, () -> Finding.find(List.of(), environment)).getMessage();
+        assertTrue(missing.startsWith("there is no understudy server; looked, in this order, for the property"), missing);
+        assertTrue(missing.contains("/understudy (not found), docker on the PATH (not found). To get a server, run"), missing);
         program(folder.resolve("docker"));
         var container = Finding.find(List.of("--brokers", "2"), environment);
         assertEquals(folder.resolve("docker").toString(), container.command().get(0));
