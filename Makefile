@@ -76,8 +76,8 @@ through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGE
 map: ## what each module is for, by the first line of its docstring; FOLDER=storage: those of one folder
 	@$(PYTHON) tools/module_map.py $(FOLDER)
 
-packages: $(SERVER) ## the archives of the packages for Node, Go, Java and Rust, into dist/packages
-	$(BIN)/python tools/build_packages.py $(PACKAGES)
+packages: $(SERVER) ## the archives of the packages for Node, Go, Java and Rust, into dist/packages; PACKAGES=node: only these
+	@$(BIN)/python tools/build_packages.py $(PACKAGES) --link $(BIN)/understudy
 
 # In a separate environment: all installed packages would go into the binary.
 binary: ## a server in a folder that needs no Python, and its archive, into dist/binary

@@ -1,11 +1,15 @@
 """Builds the archives of packages/ for other languages, in the formats of their registries.
 
-Usage: python tools/build_packages.py [FOLDER] [go|java|node|rust ...]. By default all of them, into dist/packages:
-understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), a Maven repository (`maven/`),
-and understudy-kafka-test-VERSION.crate for Cargo. Nothing is published.
+Usage: python tools/build_packages.py [FOLDER/] [go|java|node|rust ...]. By default those that this machine can build, into
+dist/packages: understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), a Maven repository
+(`maven/`), and understudy-kafka-test-VERSION.crate for Cargo. Nothing is published.
+
+`--link COMMAND` puts a command where the packages look for a server: ~/.cache/understudy/VERSION/understudy.
 """
 
 import json
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -84,15 +88,57 @@ def rust(target: Path) -> Path:
 BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "java": java, "node": node, "rust": rust}
 
 
+TOOLS: Mapping[str, str] = {"java": "mvn", "node": "npm", "rust": "cargo"}
+"""Package -> the program that builds it."""
+
+_MARK = "# made by `make packages` of Understudy"
+
+
+def link(command: Path) -> str:
+    """Put a command where the packages look for a server, unless something else is there; return what was done."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    file = cache / "understudy" / __version__ / "understudy"
+    instead = f"set UNDERSTUDY_COMMAND={command}"
+    try:
+        if file.exists() and _MARK not in file.read_text(encoding="utf-8", errors="replace"):
+            return f"the packages start {file}, which was there before; to use this checkout, {instead}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'#!/bin/sh\n{_MARK}\nexec {shlex.quote(str(command))} "$@"\n', encoding="utf-8")
+        file.chmod(0o755)
+    except OSError as error:
+        return (
+            f"{file} cannot be written ({error.strerror}); so that the packages find this checkout's server, {instead}"
+        )
+    return f"the packages start this checkout's server: {file}, unless an `understudy` is on the PATH"
+
+
 def main(argv: list[str]) -> int:
-    """Build the archives, and print their locations."""
-    names = [name for name in argv if name in BUILDERS]
-    folders = [name for name in argv if name not in BUILDERS]
+    """Build the archives, and print their locations; exit code 1 if one that was named cannot be built."""
+    command = argv[argv.index("--link") + 1 :][:1] if "--link" in argv else []
+    arguments = [each for each in argv if each not in {"--link", *command}]
+    names = [name for name in arguments if name in BUILDERS]
+    folders = [name for name in arguments if name not in BUILDERS]
+    unknown = [folder for folder in folders if "/" not in folder] or folders[1:]
+    if unknown:
+        print(f"there is no package {unknown[0]}; there are {', '.join(BUILDERS)}", file=sys.stderr)
+        return 2
     target = (Path(folders[0]) if folders else ROOT / "dist" / "packages").resolve()
     target.mkdir(parents=True, exist_ok=True)
+    failed = False
     for name in names or BUILDERS:
-        print(f"{name}: {BUILDERS[name](target)}")
-    return 0
+        tool = TOOLS.get(name)
+        if tool is not None and shutil.which(tool) is None:
+            print(f"{name}: left out, because {tool} is not installed")
+            failed |= name in names
+            continue
+        try:
+            print(f"{name}: {BUILDERS[name](target)}")
+        except subprocess.CalledProcessError as error:
+            print(f"{name}: left out, because {tool} ended with code {error.returncode}; its output is above")
+            failed |= name in names
+    if command:
+        print(link(Path(command[0]).absolute()))
+    return int(failed)
 
 
 if __name__ == "__main__":

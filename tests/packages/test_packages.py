@@ -136,6 +136,45 @@ def test_an_archive_is_the_same_each_time(tmp_path: Path) -> None:
     assert b"README.md" in (first / name).read_bytes()
 
 
+def test_what_this_machine_cannot_build_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the reason; it fails only for a package that was named, and for one that does not exist."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    target = f"{tmp_path}/packages"
+    assert build_packages.main([target]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"go: {target}/go",
+        "java: left out, because mvn is not installed",
+        "node: left out, because npm is not installed",
+        "rust: left out, because cargo is not installed",
+    ]
+    assert build_packages.main([target, "go", "node"]) == 1
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+    npm.chmod(0o755)
+    assert build_packages.main([target, "node"]) == 1
+    assert "node: left out, because npm ended with code 7; its output is above" in capsys.readouterr().out
+    assert build_packages.main(["noode"]) == 2
+    assert capsys.readouterr().err == "there is no package noode; there are go, java, node, rust\n"
+
+
+def test_the_server_of_the_checkout_is_put_where_the_packages_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Again and again, but not over a file of the user's, and not where it cannot be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = tmp_path / "understudy" / __version__ / "understudy"
+    for command in ("/bin/echo", "/bin/echo"):
+        assert str(file) in build_packages.link(Path(command))
+        assert subprocess.run([file, "a b"], capture_output=True, text=True, check=True).stdout == "a b\n"
+    file.write_text("a binary of the user's")
+    assert build_packages.link(Path("/bin/echo")).endswith("to use this checkout, set UNDERSTUDY_COMMAND=/bin/echo")
+    assert file.read_text() == "a binary of the user's"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))
+    assert "cannot be written (Not a directory)" in build_packages.link(Path("/bin/echo"))
+
+
 CONTAINER = """#!/bin/sh
 # Docker's `run` for a container with the host's network: variables and the command, the image left out.
 case "$*" in *"${UNDERSTUDY_CONTROL_TOKEN:?}"*) echo "each user can read the token" >&2; exit 1;; esac
