@@ -1,8 +1,8 @@
 """Builds the archives of packages/ for other languages, in the formats of their registries.
 
-Usage: python tools/build_packages.py [FOLDER/] [go|java|node|rust ...]. By default those that this machine can build, into
-dist/packages: understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), a Maven repository
-(`maven/`), and understudy-kafka-test-VERSION.crate for Cargo. Nothing is published.
+Usage: python tools/build_packages.py [FOLDER/] [go|java|node|rust ...]. By default those that this machine can build,
+into dist/packages: understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), a Maven
+repository (`maven/`), and understudy-kafka-test-VERSION.crate for Cargo. Nothing is published.
 
 `--link COMMAND` puts a command where the packages look for a server: ~/.cache/understudy/VERSION/understudy.
 """

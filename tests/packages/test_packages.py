@@ -165,8 +165,8 @@ def test_the_server_of_the_checkout_is_put_where_the_packages_look(
     """Again and again, but not over a file of the user's, and not where it cannot be written."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file = tmp_path / "understudy" / __version__ / "understudy"
-    for command in ("/bin/echo", "/bin/echo"):
-        assert str(file) in build_packages.link(Path(command))
+    for _ in range(2):
+        assert str(file) in build_packages.link(Path("/bin/echo"))
         assert subprocess.run([file, "a b"], capture_output=True, text=True, check=True).stdout == "a b\n"
     file.write_text("a binary of the user's")
     assert build_packages.link(Path("/bin/echo")).endswith("to use this checkout, set UNDERSTUDY_COMMAND=/bin/echo")
