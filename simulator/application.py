@@ -18,15 +18,18 @@ from starlette.types import ASGIApp
 
 from broker.control.app import build_app
 from broker.control.hosting import Clusters, Hosted
+from broker.control.topics import log_of
 from simulator.disks import write_disks
 from simulator.engine import Cut, Engine
 from simulator.faults import Nemesis
 from simulator.liveness_of_programs import Backlog, waiting_tasks
-from simulator.loop import now_ms, sleep_ms
+from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.plan import plan_of_program
 from simulator.program import CURRENT, Program, Unsimulated
+from simulator.story_diagram import diagram
 from simulator.supervisor import Supervisor, summary
 from simulator.surroundings import surroundings
+from storage.log.partition_log import PartitionLog
 
 MOST_AFTER_S = 3_600
 """Limit of virtual time after the planned faults."""
@@ -42,6 +45,7 @@ _LOOK_MS = 250
 _COLLECT_S = 60
 """Virtual time between two garbage collections: when they happen may have an effect on a program."""
 _MOST_CLOSES = 20
+_BEFORE_US, _AFTER_US = 6_000_000, 3_000_000
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 MAIN = "test"
 """The name of the user's function in the story."""
@@ -79,6 +83,9 @@ class ApplicationRun(Engine):
         """Broken promises, each once."""
         self.broken_ms: int | None = None
         """When the first of them was found, in virtual ms."""
+        self.diagram: list[str] = []
+        self.focus_us = 0
+        """The moment to which a check has pointed; 0: none."""
         self.hangs = False
         """Whether the program makes no progress after the last fault."""
         self._until_ms = until_ms
@@ -102,7 +109,7 @@ class ApplicationRun(Engine):
         if what not in self.findings:
             self.findings[what] = None
             self.broken_ms = round(self.loop.now_s * 1000) if self.broken_ms is None else self.broken_ms
-            self.trace.add(self.network.now_us, "FINDING", what)
+            self.write("FINDING", what)
 
     def write(self, who: str, line: str) -> None:
         """Add a line to the story, without addresses in memory, which differ from run to run."""
@@ -166,9 +173,18 @@ class ApplicationRun(Engine):
             self.supervisor.lost(program)
         for failure in self.servers.tasks.failures:
             self.violate(f"a broker's task failed: {failure!r}")
+        if self.findings:
+            await self._draw()
         disks = self.servers.end(clean=True)
         if self.options.data_dir is not None:
             write_disks(disks, self.options.data_dir)
+
+    async def _draw(self) -> None:
+        """Draw what happened around the moment that a check has pointed to, or else before the first finding."""
+        found_us = self.focus_us or (self.broken_ms or 0) * 1000
+        window = max(found_us - _BEFORE_US, 0), found_us + _AFTER_US
+        begin_ms = self.servers.cluster.clock.now_ms() - self.network.now_us // 1000
+        self.diagram = await diagram(self.servers.cluster, self.trace, self.network.names, begin_ms, window)
 
     @property
     def control_plane(self) -> ASGIApp:
@@ -183,6 +199,25 @@ class ApplicationRun(Engine):
     def programs(self) -> list[Program]:
         """Return the user's function and the running instances of all processes."""
         return [self._program, *(each.program for own in self.supervisor.processes.values() for each in own.instances)]
+
+    def point_to(self, timestamp_ms: int) -> None:
+        """Let the story show what happened around the timestamp of a record."""
+        begin_ms = BEGIN_NS // 1_000_000
+        self.focus_us = max(timestamp_ms - begin_ms, 0) * 1000
+
+    def high_watermark(self, topic: str, partition: int) -> int:
+        """Return up to where all in-sync replicas have a partition; -1 if no replica runs."""
+        log = self._log(topic, partition)
+        return -1 if log is None else log.high_watermark
+
+    def end_offset(self, topic: str, partition: int) -> int:
+        """Return the leader's log end offset; -1 if no replica runs."""
+        log = self._log(topic, partition)
+        return -1 if log is None else log.log_end_offset
+
+    def _log(self, topic: str, partition: int) -> PartitionLog | None:
+        found = self.servers.cluster.partitions.get((topic, partition))
+        return None if found is None else log_of(found)
 
     async def calm(self, within_s: float) -> bool:
         """Wait until the planned faults are over, end them, and wait until the program has nothing left to do.

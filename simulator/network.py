@@ -307,6 +307,8 @@ class Network:
     """Links whose broker's end is open; clients may have closed theirs."""
     disturbances: list[Disturbance] = field(default_factory=list)
     broker_of: dict[int, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    """Port of the client's end of a user's connection -> its process."""
     context: Context = field(default_factory=copy_context)
     """Context of everything that happens at the brokers' ends."""
     _count: int = 0
@@ -357,10 +359,13 @@ class Network:
         program = CURRENT.get()
         name = "program" if program is None else program.name
         link = await self.connect(name, port)
+        self.names[link.number] = name
         protocol = factory()
 
         def observe(what: str, data: bytes) -> None:
             self.trace.exchange(self.now_us, name, f"{what}, broker {link.broker}", data)
+            if program is not None:
+                program.exchange()
 
         transport = ClientTransport(self.loop, link, protocol, observe)
         protocol.connection_made(transport)

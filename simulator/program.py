@@ -45,9 +45,19 @@ class Program:
         self.connections: dict[Severable, None] = {}
         self.tasks: dict[asyncio.Task[Any], None] = {}
         """Its tasks, in the order of their creation; those that are done only if their exception was not retrieved."""
+        self.exchanges_left = 0
+        """After how many pieces that it sends or receives :attr:`last_exchange` is called; 0: it is not."""
+        self.last_exchange: Callable[[], None] = lambda: None
         self.on_signal: dict[int, Callable[[], object]] = {}
         self.buried: list[asyncio.Task[Any]] = []
         """Tasks of a killed instance: kept, so that no garbage collection runs their ``finally`` blocks."""
+
+    def exchange(self) -> None:
+        """Count a piece that it sends or receives."""
+        if self.exchanges_left:
+            self.exchanges_left -= 1
+            if not self.exchanges_left:
+                self.last_exchange()
 
 
 CURRENT: ContextVar[Program | None] = ContextVar("program", default=None)

@@ -20,6 +20,7 @@ TERMINATION_MS = 30_000
 RECOVERY_MS = 60_000
 """Time within which processes run again after the last fault, or are seen to fail over and over."""
 _LOOK_MS = 100
+_MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000
 _TOGETHER_MS = (200, 2_000, 8_000)
 """How long a new instance runs beside the old one, of which each replacement has one."""
 
@@ -187,17 +188,35 @@ class Supervisor:
         return chance.choice(running) if running else None
 
     def kill(self, chance: Random, down_ms: int) -> str:
-        """Kill a process, or stop it cleanly, and start it again after ``down_ms``; return a line for the story."""
-        process, how, clean = self._one(chance), chance.choice(SEVERED), chance.random() < 0.25
+        """Kill a process, or stop it cleanly, and start it again after ``down_ms``; return a line for the story.
+
+        Most are killed in the middle of an exchange with a broker: a program that mostly waits for records would hardly
+        ever be killed in the middle of its work otherwise.
+        """
+        process, how, clean = self._one(chance), chance.choice(SEVERED), chance.random() < 0.2
+        exchanges = chance.choice((0, chance.randrange(1, 10), chance.randrange(1, _MOST_EXCHANGES)))
         if process is None:
             return "no process runs that could be killed"
         instance = process.instances[-1]
         if clean and not instance.stopping:
             self.spawn(self._restart(process, instance, down_ms))
             return f"{instance.program.name} is stopped cleanly"
-        process.kill(instance, how)
-        process.begin_in(down_ms)
-        return f"{instance.program.name} is killed, its connections are {'reset' if how == 'reset' else how}"
+        self.spawn(self._kill_after(process, instance, exchanges, how, down_ms))
+        return f"{instance.program.name} is to be killed"
+
+    async def _kill_after(self, process: Process, instance: Instance, exchanges: int, how: str, down_ms: int) -> None:
+        """Kill an instance after some exchanges with brokers, or after three seconds."""
+        process.is_due += 1
+        program, reached = instance.program, asyncio.Event()
+        if exchanges:
+            program.exchanges_left, program.last_exchange = exchanges, reached.set
+            waiting = [self.spawn(reached.wait()), instance.ended]
+            await asyncio.wait(waiting, timeout=_MOST_WAIT_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
+        process.is_due -= 1
+        if not instance.ended.done() and not self.over:
+            self.note(program, "is killed; its connections are " + how)
+            process.kill(instance, how)
+            process.begin_in(down_ms)
 
     async def _restart(self, process: Process, instance: Instance, down_ms: int) -> None:
         process.is_due += 1
@@ -217,7 +236,7 @@ class Supervisor:
 
     async def _end_old(self, process: Process, old: Instance, after_ms: int, *, clean: bool) -> None:
         await asyncio.wait([old.ended], timeout=after_ms / 1000)
-        if old.ended.done():
+        if old.ended.done() or len(process.instances) <= process.wanted:  # the new one has ended meanwhile
             return
         self.note(old.program, "is stopped cleanly, as it was replaced" if clean else "is killed, as it was replaced")
         if clean:

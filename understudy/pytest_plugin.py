@@ -1,5 +1,7 @@
 """pytest: the fixtures `kafka`, `kafka_module`, `kafka_session`, `kafka_cluster`, and the marker `@pytest.mark.kafka`.
 
+Also the fixture `sim` and the marker `@pytest.mark.kafka_simulation`: :mod:`understudy.pytest_simulation`.
+
 A session starts a server process when a test first needs one, and resets it for each later test; workers of
 pytest-xdist share a server, in which each has a cluster of its own (`understudy.pytest_pool`). A reset disconnects all
 clients and moves the listeners, so that a consumer that a test left open does not join the groups of the next one. A
@@ -16,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
+from understudy import pytest_simulation
 from understudy.errors import UnderstudyError, Unreachable
 from understudy.pytest_pool import Pool
+from understudy.pytest_simulation import sim as sim  # noqa: PLC0414 - a fixture of this plugin
 
 if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.client import Cluster
@@ -47,10 +51,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="a new cluster for each test, where the server is shared; not a reset",
     )
+    pytest_simulation.addoption(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
+    config.addinivalue_line(
+        "markers",
+        "kafka_simulation(seeds=20, minutes=0.5, brokers=3, topics={}, faults='all', settings={}): the seeds and the "
+        "cluster of a test with the fixture `sim`",
+    )
     config.addinivalue_line(
         "markers", "kafka(**options): options of the cluster of the fixture `kafka`, as in understudy.start()"
     )
@@ -158,6 +168,15 @@ def now_ms(cluster: "Cluster") -> int:
         return cluster.clock.show().now_ms
     except (UnderstudyError, TypeError):
         return 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Play a test with the fixture `sim` on virtual time."""
+    if not pytest_simulation.is_simulated(pyfuncitem):
+        return None
+    pytest_simulation.play(pyfuncitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

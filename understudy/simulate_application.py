@@ -14,8 +14,9 @@ from typing import Any
 
 from understudy import server_path
 from understudy.argparser import refuse
+from understudy.found_seed import Player, report
 from understudy.seeds import ChildFailed, outcomes
-from understudy.simulation import Main, Outcome, options, play
+from understudy.simulation import Main, Outcome, options
 
 PROGRAM = "understudy simulate"
 _STORY = 40
@@ -114,25 +115,33 @@ class _Command:
         sys.stdout.flush()
         return 1 if self._found else 0
 
-    def _play(self, seed: int) -> Outcome:
-        folder = self._request.data_dir
-        chosen = self._chosen if folder is None else replace(self._chosen, data_dir=folder / f"seed-{seed}")
-        return play(self._function, seed, chosen)[0]
-
     def _outcomes(self) -> Iterator[Outcome]:
         """Play the seeds; a single one in this process, so that a debugger works."""
         seeds = self._request.seeds
         return map(self._play, seeds) if len(seeds) == 1 else outcomes(self._play, seeds, self._request.jobs)
 
+    def _play(self, seed: int) -> Outcome:
+        folder = self._request.data_dir
+        chosen = self._chosen if folder is None else replace(self._chosen, data_dir=folder / f"seed-{seed}")
+        return Player(self._function, chosen).play(seed)
+
     def _report(self, outcome: Outcome) -> None:
-        first, *_ = outcome.findings
+        """Report everything about the first seed, and the first finding of the others."""
         self._found.append(outcome)
-        print(f"seed {outcome.seed}: FOUND after {outcome.broken_ms / 1000:.1f} virtual s, hash {outcome.digest}")
+        seed, request = outcome.seed, self._request
         if len(self._found) == 1:
-            print("\n".join(outcome.story[-(self._request.story or _STORY) :]))
-        for each in outcome.findings if len(self._found) == 1 else [first]:
-            print("  finding: " + each.replace("\n", "\n    "))
-        print(f"  again: {self._request.command(outcome.seed)}", flush=True)
+            player = Player(self._function, self._chosen)
+            lines = report(
+                player, outcome, lambda faults: request.command(seed, faults), _note, request.story or _STORY
+            )
+        else:
+            first, *_ = outcome.findings[0].splitlines()
+            lines = [f"seed {seed}: FOUND after {outcome.broken_ms / 1000:.1f} virtual s: {first}"]
+        print("\n".join(lines), flush=True)
+
+
+def _note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from understudy import server_path
 from understudy.aio import AsyncCluster
 from understudy.errors import ControlError
 from understudy.fault_kinds import FAULTS
-from understudy.results import Record
+from understudy.results import Record, Written
 from understudy.transport import Address, AsyncTransport
 
 _PAUSE_S = 0.1
@@ -154,8 +154,8 @@ class Simulation:
         records: Iterable[object],
         *,
         over_s: float | None = None,
-    ) -> list[Record]:
-        """Write records to a topic, one after another, and return them as they are in its log.
+    ) -> list[Written]:
+        """Write records to a topic, one after another, and return their partitions and offsets.
 
         A record is a value (bytes; anything else is written as its `str`), or a mapping with key, value, headers and
         partition. They are spread over `over_s` virtual seconds (default: the rest of the minutes with faults). Faults
@@ -169,24 +169,21 @@ class Simulation:
             written.append(await self._write(topic, row))
         return written
 
-    async def _write(self, topic: str, row: Mapping[str, Any]) -> Record:
+    async def _write(self, topic: str, row: Mapping[str, Any]) -> Written:
         while True:
             try:
                 (place,) = await self.cluster.topics[topic].write(row)
-                while (await self._high_watermark(topic, place.partition)) <= place.offset:  # noqa: ASYNC110 - no event
-                    await asyncio.sleep(_PAUSE_S)
-                partition = self.cluster.topics[topic].partitions[place.partition]
-                found = await partition.records(offset=place.offset, limit=1)
             except ControlError as error:
                 if error.status not in {404, 409}:
                     raise
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            while (end := self._engine.high_watermark(topic, place.partition)) <= place.offset:
+                if end < 0 or self._engine.end_offset(topic, place.partition) <= place.offset:
+                    break  # a new leader does not have it
+                await asyncio.sleep(_PAUSE_S)
             else:
-                if found and found[0].offset == place.offset and found[0].value == _bytes(row.get("value")):
-                    return found[0]
-            await asyncio.sleep(_PAUSE_S)
-
-    async def _high_watermark(self, topic: str, partition: int) -> int:
-        return (await self.cluster.topics[topic].partitions[partition].show()).high_watermark
+                return place
 
     async def read(
         self, topic: str, *, isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
@@ -213,16 +210,21 @@ class Simulation:
         `of` returns which record an outcome belongs to, `source_of` the same of a record of the source; by default both
         have the same value. Raises AssertionError: it lists records with none or several, and outcomes of no record.
         """
-        wanted = Counter(source_of(each) for each in await self.read(source))
-        outcomes = await self.read(target)
-        counts = Counter(of(each) for each in outcomes)
-        problems = [
-            _listed(f"without an outcome in {target}", [each for each in wanted if counts[each] < wanted[each]]),
-            _listed(f"with several outcomes in {target}", [each for each in wanted if counts[each] > wanted[each]]),
-            _listed(f"in {target} without a record in {source}", [each for each in counts if not wanted[each]]),
-        ]
-        if any(problems):
-            raise AssertionError("; ".join(filter(None, problems)))
+        records, outcomes = await self.read(source), await self.read(target)
+        wanted, counts = Counter(map(source_of, records)), Counter(map(of, outcomes))
+        missing = [each for each in wanted if counts[each] < wanted[each]]
+        several = [each for each in wanted if counts[each] > wanted[each]]
+        unknown = [each for each in counts if not wanted[each]]
+        if missing or several or unknown:
+            late = [each.timestamp_ms for each in outcomes if of(each) in (*several[:1], *unknown[:1])]
+            early = [each.timestamp_ms for each in records if source_of(each) in missing[:1]]
+            self._engine.point_to(max(late or early))
+            parts = (
+                _listed(f"without an outcome in {target}", missing),
+                _listed(f"with several outcomes in {target}", several),
+                _listed(f"in {target} without a record in {source}", unknown),
+            )
+            raise AssertionError("; ".join(filter(None, parts)))
 
 
 def _bytes(value: object) -> bytes | None:
@@ -252,6 +254,8 @@ class Outcome:
     faults: tuple[tuple[int, int, str], ...]
     story: tuple[str, ...]
     exchanges: tuple[tuple[int, str, str, int, int], ...] = field(repr=False)
+    diagram: tuple[str, ...] = ()
+    """A part of the story as a sequence diagram in characters, with the lines in place; empty without a finding."""
 
     @property
     def ok(self) -> bool:
@@ -326,11 +330,13 @@ def run(
     return outcome
 
 
-def play(main: Main, seed: int, chosen: Any, until_ms: float = math.inf) -> tuple[Outcome, BaseException | None]:
+def play(
+    main: Main, seed: int, chosen: Any, until_ms: float = math.inf, *, detailed: bool = False
+) -> tuple[Outcome, BaseException | None]:
     """Play one seed with these options; return what happened, and the exception of the function, if it raised one.
 
     The server's packages must be importable. ``until_ms``: the run ends at this virtual time, or at its first finding
-    if that is earlier; infinite: it is played to its end.
+    if that is earlier; infinite: it is played to its end. ``detailed``: what was exchanged is kept without a finding.
     """
     engine = importlib.import_module("simulator.application").ApplicationRun(
         lambda own: main(Simulation(own)), seed, chosen, until_ms
@@ -344,6 +350,7 @@ def play(main: Main, seed: int, chosen: Any, until_ms: float = math.inf) -> tupl
         engine.broken_ms or 0,
         tuple((each.number, each.at_ms, str(each)) for each in engine.faults),
         tuple(engine.trace.story(_STORY)) if engine.findings else (),
-        tuple(engine.trace.exchanges) if engine.findings else (),
+        tuple(engine.trace.exchanges) if engine.findings or detailed else (),
+        tuple(engine.diagram),
     )
     return outcome, engine.error

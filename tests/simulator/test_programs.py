@@ -29,10 +29,10 @@ def calm_run(main: Callable[[Simulation], Coroutine[Any, Any, Any]], **options: 
 
 def test_a_right_program_has_no_finding_and_the_same_run_each_time() -> None:
     """Two plays of a seed send and receive the same bytes at the same times."""
-    first, again = (simulation.run(copier.right, 9, topics=copier.TOPICS, minutes=0.3) for _ in range(2))
+    first, again = (simulation.run(copier.right, 9, topics=copier.TOPICS, minutes=0.2) for _ in range(2))
     assert first.digest == again.digest
     assert first.faults
-    assert first.digest != simulation.run(copier.right, 10, topics=copier.TOPICS, minutes=0.3).digest
+    assert first.digest != simulation.run(copier.right, 10, topics=copier.TOPICS, minutes=0.2).digest
 
 
 def test_a_planted_mistake_is_found() -> None:

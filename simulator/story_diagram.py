@@ -1,0 +1,71 @@
+"""A part of a run as a sequence diagram in characters: processes, brokers, requests, and the program's log lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from broker.control.diagram.calls import Call, find
+from broker.control.diagram.steps import folded
+from broker.control.diagram.text import text
+from broker.control.request import ControlRequest
+from control_api.answers.diagrams import Lane, Step
+from control_api.spelling import plain
+from simulator.trace import Trace
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200
+_WORLD = "faults, the test"
+Lines = Sequence[tuple[int, str, str]]
+
+
+async def diagram(
+    cluster: "Cluster", trace: Trace, names: Mapping[int, str], begin_ms: int, window_us: tuple[int, int]
+) -> list[str]:
+    """Return the lines of the diagram between two virtual times.
+
+    ``names``: port of a client's end -> process. ``begin_ms``: the brokers' time at the start of the run.
+    """
+    first_us, last_us = window_us
+    request = ControlRequest(cluster, {})
+    since, until = begin_ms + first_us // 1000, begin_ms + last_us // 1000
+    calls = folded(
+        await find(request, {"since": since, "until": until, "limit": 1000, "errors": False, "polls": False})
+    )[-_MOST_CALLS:]
+    kept = [each for each in trace.kept if first_us <= each[0] <= last_us and each[1] != "network"][-_MOST_LINES:]
+    programs = [name for call in calls if (name := _name(call, names))]
+    programs += [who for _, who, _ in kept if who not in ("***", "FINDING", "log", "asyncio", "test")]
+    lanes = [_WORLD, *sorted(dict.fromkeys(programs)), *(f"broker {each}" for each in sorted(cluster.nodes))]
+    steps = [each for call in calls for each in _of_call(call, lanes, names)]
+    steps += [_of_line(line, lanes, begin_ms) for line in kept]
+    steps.sort(key=lambda step: step.at_ms)
+    kinds = [Lane("broker" if each.startswith("broker") else "client", each) for each in lanes]
+    return text("The story, with the requests that changed something:", kinds, steps).splitlines()
+
+
+def _name(call: Call, names: Mapping[int, str]) -> str | None:
+    return None if call.connection is None else names.get(call.connection.client_port)
+
+
+def _of_call(call: Call, lanes: list[str], names: Mapping[int, str]) -> list[Step]:
+    name = _name(call, names)
+    if name is None:
+        return []
+    entry, source, target = call.entry, lanes.index(name), lanes.index(f"broker {call.entry.broker}")
+    asked = f"{call.api} {call.asks}".strip()
+    request = Step("request", entry.at_ms, source, target, plain(asked), call.count, entry=entry.id)
+    if entry.duration_us < 0:
+        return [request]
+    at_ms = entry.at_ms + entry.duration_us // 1000
+    answered = Step("answer", at_ms, target, source, plain(call.result), error=call.error, entry=entry.id)
+    return [request, answered]
+
+
+def _of_line(line: tuple[int, str, str], lanes: list[str], begin_ms: int) -> Step:
+    at_us, who, what = line
+    lane = lanes.index(who) if who in lanes else 0
+    head, *_ = what.splitlines() or [""]
+    marked = head if who in lanes else f"{'' if who == '***' else who + ': '}{head}"
+    return Step(
+        "fault" if who == "***" else "state", begin_ms + at_us // 1000, lane, lane, plain(marked[:_MOST_CHARACTERS])
+    )
