@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.client import Cluster
@@ -12,6 +12,8 @@ from understudy.exam.exercise import Consumer, Exercise, Producer
 from understudy.exam.random.history import History
 
 POLL_MS: Final = 200
+PRODUCER_OPTIONS: Final = frozenset({"acks", "compression", "linger_ms", "max_in_flight"})
+CONSUMER_OPTIONS: Final = frozenset({"group", "isolation", "protocol", "instance_id", "auto_commit"})
 Place = tuple[str, int]
 
 
@@ -26,6 +28,10 @@ class Client:
     def cluster(self) -> Cluster:
         """Return the cluster."""
         return self.exercise.cluster
+
+    def chosen(self, names: Collection[str]) -> dict[str, Any]:
+        """Return the options of the driver's command that the schedule has."""
+        return {name: value for name, value in self.options.items() if name in names}
 
     def open(self) -> Any:
         """Create it in the library. Raises CallError."""
@@ -76,7 +82,7 @@ class RecordProducer(Client):
         """Create it, and initialize its transactions. Raises CallError."""
         idempotent = self.options["role"] != "plain"
         name = self.options.get("transactional_id")
-        made = self.exercise.producer(idempotent=idempotent, transactional_id=name)
+        made = self.exercise.producer(idempotent=idempotent, transactional_id=name, **self.chosen(PRODUCER_OPTIONS))
         self.settled, self.transaction, self.labels = set(), None, {}
         if name is not None:
             try:
@@ -210,9 +216,7 @@ class Reader(Client):
 
     def open(self) -> None:
         """Create it, and assign all partitions or subscribe. Raises CallError."""
-        made = self.exercise.consumer(
-            group=self.group, isolation=self.options["isolation"], protocol=self.options.get("protocol", "classic")
-        )
+        made = self.exercise.consumer(**self.chosen(CONSUMER_OPTIONS))
         self.next, self.fresh, self.begun, self.epoch = {}, {}, set(), None
         self.rebalances.clear()
         self.ids.append(made.name)
@@ -279,7 +283,7 @@ class Reader(Client):
 
     def commit(self) -> bool:
         """Commit; if the group did not rebalance, write down what was promised. Return whether it succeeded."""
-        if self.opened() is None or self.handle is None:
+        if self.options.get("auto_commit") or self.opened() is None or self.handle is None:
             return False
         handle, epoch = self.handle, self.epoch
         if handle.commit() is not None:

@@ -4,7 +4,9 @@ import importlib.util
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from understudy import output_files, server_path
@@ -33,7 +35,7 @@ def add_options(made: ArgumentParser) -> None:
     )
     made.add_argument(
         "--schedule", metavar="FILE", action="append", default=[],
-        help="play the schedule of a file that --save wrote (repeatable)",
+        help="play the schedule of a file that --save wrote, or all files of a folder (repeatable)",
     )  # fmt: skip
     made.add_argument("--save", metavar="FOLDER", help="write a file for each finding, which --schedule plays again")
 
@@ -54,8 +56,8 @@ def is_wanted(arguments: Namespace) -> bool:
     if importlib.util.find_spec("duckdb") is None:
         raise BadOptions("--random judges with the checks of understudy audit: pip install 'understudy-kafka[duckdb]'")
     seeds_of(arguments.seeds)
-    for path in arguments.schedule:
-        schedule.read(path)
+    for path in paths_of(arguments.schedule):
+        schedule.read(str(path))
     if arguments.save is not None:
         output_files.make_folder(arguments.save, "--save")
     return True
@@ -69,6 +71,20 @@ def seeds_of(text: str | None) -> range:
     if found is None or int(found[2] or found[1]) < int(found[1]):
         raise BadOptions(f"--seeds needs A-B, such as 1-200, or one seed, not {text}")
     return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+def paths_of(given: Sequence[str]) -> list[Path]:
+    """Return the files, and those in the folders. Raises BadOptions: a folder has none, or two have the same name."""
+    paths: list[Path] = []
+    for each in map(Path, given):
+        inside = sorted(each.glob("*.json")) if each.is_dir() else [each]
+        if not inside:
+            raise BadOptions(f"--schedule {each}: the folder has no file *.json; --save writes them")
+        paths += inside
+    names = Counter(path.stem for path in paths)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise BadOptions(f"--schedule: two files are called {twice[0]}.json; give one of them another name")
+    return paths
 
 
 def prepared(arguments: Namespace, options: Mapping[str, Any]) -> tuple[Runner, Sequence[Scenario], Callable[[], None]]:
@@ -88,7 +104,9 @@ def prepared(arguments: Namespace, options: Mapping[str, Any]) -> tuple[Runner, 
     )
     library = runner.introduce()
     if arguments.schedule:
-        chosen = [runner.scenario(schedule.read(path), f"schedule/{path}") for path in arguments.schedule]
+        chosen = [
+            runner.scenario(schedule.read(str(path)), f"schedule/{path.stem}") for path in paths_of(arguments.schedule)
+        ]
     else:
         chosen = runner.seeds(seeds_of(arguments.seeds), library.capabilities)
     if not chosen:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from understudy.exam.random import faults, steps
 from understudy.exam.random.schedule import FAULT, Schedule, Step
+from understudy.exam.random.steps import PRODUCERS
 
 TOPICS: Final = {"t": 1, "u": 1, "many": 3}
 """Topics of the exam's cluster and their partitions; `u` is for copies."""
@@ -35,9 +36,14 @@ CASTS: Final = (
     ("idempotent", "transactional", "member", "reader"),
 )
 """Which clients meet in a schedule; one of them is drawn."""
+CODECS: Final = ("none", "none", "none", "gzip", "snappy", "lz4", "zstd")
+RARE: Final = 0.2
+"""Share of the schedules with members of groups that are static, and that commit automatically."""
 LENGTH: Final = (12, 24)
 FAULT_SHARE: Final = 0.35
 KILL_SHARE: Final = 0.03
+CLOSED_SHARE: Final = 0.3
+"""Share of the schedules in which the application ends while faults are still there."""
 
 
 def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
@@ -53,7 +59,21 @@ def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
     for number in range(chance.randrange(*LENGTH)):
         kind, fields = _step(chance, clients, kinds, about)
         made.append(Step(number, kind, fields))
+    if chance.random() < CLOSED_SHARE:
+        made += [Step(len(made) + at, "close", {"client": name}) for at, name in enumerate(clients)]
     return Schedule(seed, clients, made)
+
+
+def needs_of(schedule: Schedule) -> frozenset[str]:
+    """Return the capabilities that a library needs for a schedule."""
+    needs: set[str] = set()
+    for options in schedule.used().values():
+        needs |= NEEDS[options["role"]]
+        needs |= {"read_committed"} if options.get("isolation") == "read_committed" else set()
+        needs |= {"consumer_protocol"} if options.get("protocol") == "consumer" else set()
+        needs |= {"static_members"} if "instance_id" in options else set()
+    needs |= {"seek"} if any(step.kind == "seek" for step in schedule.steps) else set()
+    return frozenset(needs)
 
 
 def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -61,6 +81,9 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
     protocols = ["classic", "consumer"] if "consumer_protocol" in capabilities else ["classic"]
     isolations = ["read_uncommitted", "read_committed"] if "read_committed" in capabilities else ["read_uncommitted"]
     protocol, isolation = chance.choice(protocols), chance.choice(isolations)
+    static = "static_members" in capabilities and chance.random() < RARE
+    automatic = chance.random() < RARE
+    compression, linger_ms = chance.choice(CODECS), chance.choice((0, 0, 5, 50))
     clients: dict[str, dict[str, Any]] = {}
     for role in cast:
         name = f"{role}-{1 + sum(each['role'] == role for each in clients.values())}"
@@ -74,6 +97,11 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
             options["isolation"] = isolation
         if role == "member":
             options |= {"group": "g", "protocol": protocol, "isolation": isolation}
+            options |= {"instance_id": name} if static else {}
+            options |= {"auto_commit": True} if automatic else {}
+        if role in PRODUCERS:
+            options |= {"compression": compression} if compression != "none" else {}
+            options |= {"linger_ms": linger_ms} if linger_ms else {}
         clients[name] = options
     return clients
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
+from understudy.exam import wire
 from understudy.exam.driver import AnyDriver, NotSupported
 from understudy.exam.exercise import Exercise
 from understudy.exam.level import Level
 from understudy.exam.random import files, oracle, shrink
-from understudy.exam.random.draw import TOPICS, drawn
+from understudy.exam.random.draw import TOPICS, drawn, needs_of
 from understudy.exam.random.files import Played
 from understudy.exam.random.play import Play
 from understudy.exam.random.schedule import Schedule
@@ -25,6 +26,7 @@ PLAYS: Final = 5
 """How often a schedule with a finding is played in total."""
 TIMEOUT_MS: Final = 4_000
 SETTINGS: Final = {**OPTIONS["settings"], "broker.session.timeout.ms": 1_000}
+RULE: Final = "what `understudy audit --history` checks; docs/exam.md"
 CORRECT: Final = "Keeps what it reports to the application, and works again once the faults are over."
 LOSS: Final = "What the finding names: records, copies or offsets, or a program that hangs or ends."
 
@@ -46,8 +48,8 @@ class RandomRunner(Runner):
         """Return a schedule as a scenario of the exam."""
         self.schedules[name] = schedule
         title = f"{len(schedule.steps)} steps of {', '.join(schedule.used())}"
-        none = frozenset[str]()
-        return Scenario(name, title, Level.MUST, "docs/exam.md", none, none, CORRECT, LOSS, lambda _exercise: None)
+        needs = needs_of(schedule)
+        return Scenario(name, title, Level.MUST, RULE, needs, frozenset(), CORRECT, LOSS, lambda _exercise: None)
 
     def seeds(self, seeds: Collection[int], capabilities: Collection[str]) -> list[Scenario]:
         """Return the schedules of some seeds as scenarios; none if the library supports too little."""
@@ -71,14 +73,19 @@ class RandomRunner(Runner):
             play.healing.all()
             self._playing.discard(driver)
             exercise.driver.__exit__(None, None, None)
+        for problem in wire.problems(exercise.clients, cluster.journal.find(limit=10_000), habits=False):
+            if problem.level is Level.MUST:
+                history.problems.append((f"wire-{problem.entry.api}", str(problem)))
         whole = oracle.completed(history, log_of(play, schedule))
         found = oracle.findings(whole)
         if not found:
             return Played([])
         return Played(found, evidence_of(cluster), diagram_of(cluster, schedule), whole.events)
 
-    def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:  # noqa: ARG002 - as there
+    def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
         """Play a schedule; with a finding, several times, and then shrunk. It fails if a finding was repeated."""
+        if missing := sorted(scenario.needs - capabilities):
+            return Result(scenario, Verdict.NOT_SUPPORTED, f"needs {', '.join(missing)}")
         schedule, began = self.schedules[scenario.id], time.monotonic()
         try:
             first = self.played(cluster, schedule)
