@@ -9,14 +9,17 @@ night: about four seconds a seed and job.
 # ruff: noqa: T201 -- a program
 
 import argparse
+import queue
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tests.exam.faults import Fault, Observed, faults
 from tests.exam.mutants import FURTHER, MUTANTS
 from tests.exam.planting import limited
 from tests.exam.reference.driver import InProcess, ReferenceDriver
@@ -38,8 +41,9 @@ BEGIN, END = "<!-- sensitivity -->\n", "<!-- end of sensitivity -->"
 
 @dataclass(frozen=True)
 class Row:
-    """A fault: the first seed that found it, of how many that were played, and by which check."""
+    """A fault: the first seed that found it, how many were played, and by which check."""
 
+    kind: str
     mutation: str
     seed: int | None
     played: int
@@ -47,7 +51,7 @@ class Row:
 
     def line(self) -> str:
         """Return a row of the table."""
-        found = f"after {self.played}" if self.seed is not None else f"not after {self.played}"
+        found = f"{self.played}" if self.seed is not None else f"not in {self.played}"
         return f"| {self.mutation} | {found} | {'' if self.seed is None else self.seed} | {self.check} |"
 
 
@@ -76,49 +80,82 @@ def first_finding(
     return None, len(seeds), ""
 
 
-def search(names: Sequence[str], seeds: Sequence[int], jobs: int) -> list[Row]:
-    """Look for each mutation; a driver that hangs is left behind with its cluster."""
+def observe(cluster: Cluster, seeds: Sequence[int]) -> tuple[Observed, list[str]]:
+    """Play all seeds with the honest client; return what it sent and read, and what was found."""
+    observed, problems = Observed(), []
+    runner = RandomRunner(InProcess, plays=1)
+    for seed in seeds:
+        schedule = drawn(seed, ReferenceDriver.capabilities)
+        assert schedule is not None
+        began = time.monotonic()
+        found = runner.played(cluster, schedule).found
+        problems += [f"seed {seed}: {each}" for each in found]
+        observed.add(str(seed), cluster.journal.find(limit=10_000), time.monotonic() - began)
+    return observed, problems
 
-    def look(name: str) -> Row:
-        with RandomRunner(InProcess).opened() as cluster:
-            mutated = () if name == "none" else (name,)
-            seed, played, check = first_finding(cluster, lambda: InProcess(*mutated), seeds)
-        row = Row(name, seed, played, check)
+
+def search(table: Sequence[tuple[Fault, Sequence[int]]], jobs: int) -> list[Row]:
+    """Look for each fault in its seeds; a driver that hangs is left behind with its cluster."""
+    clusters: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
+
+    def look(each: tuple[Fault, Sequence[int]]) -> Row:
+        fault, seeds = each
+        cluster = clusters.get()
+        seed, played, check = first_finding(cluster, lambda: InProcess(fault.mutation), seeds)
+        clusters.put(cluster)
+        row = Row(fault.kind, fault.mutation, seed, played, check)
         print(row.line(), flush=True)
         return row
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(look, names))
+    with ExitStack() as opened, ThreadPoolExecutor(jobs) as pool:
+        for _ in range(jobs):
+            clusters.put(opened.enter_context(RandomRunner(InProcess).opened()))
+        return list(pool.map(look, table))
 
 
-def page(rows: Sequence[Row], honest: Row, seconds: float) -> str:
-    """Return the table in Markdown."""
-    found = [row for row in rows if row.seed is not None]
-    middle = sorted(row.played for row in found)[len(found) // 2] if found else 0
-    outcome = "without a finding" if honest.seed is None else "with findings"
-    about = (
-        f"{len(found)} of {len(rows)} faults were found, half of them after at most {middle} seeds.\n"
-        f"The honest client played {honest.played} seeds {outcome}. All took {seconds / 60:.0f} minutes."
-    )
-    head = ["| fault | found, in seeds | first seed | by |", "|---|---|---|---|"]
-    return "\n".join([about, "", *head, *(row.line() for row in rows), ""])
+def planted(observed: Observed, seeds: Sequence[int], every: int | None) -> list[tuple[Fault, Sequence[int]]]:
+    """Return the faults, and the seeds to play with each: of one in a message, those in which it has an effect."""
+    table: list[tuple[Fault, Sequence[int]]] = [(Fault("behaviour", name), seeds) for name in mutations()]
+    others = [each for each in faults(observed) if each.kind != "behaviour"]
+    reached = [(each, list(map(int, observed.scenarios(each.mutation)))) for each in others]
+    return table + [each for each in reached if each[1]][:: every or len(others)][: None if every else 0]
+
+
+def page(rows: Sequence[Row], honest: str, seconds: float) -> str:
+    """Return the tables in Markdown: a summary, then each behaviour."""
+    lines = [
+        f"{honest} All took {seconds / 60:.0f} minutes.",
+        "",
+        "| faults | found | in seeds (median) |",
+        "|---|---|---|",
+    ]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        mine = [row for row in rows if row.kind == kind]
+        found = sorted(row.played for row in mine if row.seed is not None)
+        lines.append(f"| {kind} | {len(found)} of {len(mine)} | {found[len(found) // 2] if found else ''} |")
+    lines += ["", "| behaviour | found, in seeds | seed | by |", "|---|---|---|---|"]
+    missed = [row.mutation for row in rows if row.kind != "behaviour" and row.seed is None]
+    lines += [row.line() for row in rows if row.kind == "behaviour"]
+    lines += ["", f"Not found, of the others: {', '.join(missed)}.", ""] if missed else [""]
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Play, and write the table into the page."""
+    """Play, and write the tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=3)
-    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--every", type=int, metavar="K", help="also every K-th fault in a field or an error code")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     server_path.enter()
     began = time.monotonic()
     seeds = range(1, arguments.seeds + 1)
-    names = arguments.only or ["none", *mutations()]
-    rows = search(names, seeds, arguments.jobs)
-    honest = next((row for row in rows if row.mutation == "none"), Row("none", None, 0))
-    text = page([row for row in rows if row is not honest], honest, time.monotonic() - began)
+    with RandomRunner(InProcess).opened() as cluster:
+        observed, problems = observe(cluster, seeds)
+    print(*problems, sep="\n")
+    honest = f"The honest client played {len(seeds)} seeds with {len(problems) or 'no'} findings."
+    text = page(search(planted(observed, seeds, arguments.every), arguments.jobs), honest, time.monotonic() - began)
     print(text)
     if arguments.out is not None:
         before, _, rest = arguments.out.read_text(encoding="utf-8").partition(BEGIN)

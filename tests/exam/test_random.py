@@ -1,6 +1,7 @@
 """Random schedules: the honest reference client passes, planted faults are found, shrunk, saved and played again."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy.client import Cluster
 from understudy.exam.command import main
-from understudy.exam.random import files, oracle, shrink
+from understudy.exam.driver import Driver
+from understudy.exam.random import files, oracle, play, shrink
 from understudy.exam.random.draw import CASTS, NEEDS, drawn
 from understudy.exam.random.faults import FAULTS
 from understudy.exam.random.history import History
@@ -18,6 +20,7 @@ from understudy.exam.random.schedule import FAULT, ROLES, Schedule, ScheduleErro
 from understudy.exam.random.steps import KILL, STEPS
 from understudy.exam.verdicts import Result, Verdict
 
+SCHEDULES = Path(__file__).parent / "schedules"
 CAPABILITIES = frozenset(ReferenceDriver.capabilities)
 HONEST_SEED = 20
 """It takes a second, and has transactions, an idempotent producer, and a member of a group."""
@@ -49,7 +52,7 @@ def copying() -> Schedule:
     clients = {
         "idempotent-1": {"role": "idempotent", "topic": "t"},
         "copier-1": {
-            "role": "copier", "topic": "t", "output": "u", "transactional_id": "copier-1", "group": "copiers",
+            "role": "copier", "topic": "t", "output": "u", "transactional_id": "copier-1", "group": "copier",
             "protocol": "classic", "isolation": "read_committed",
         },
     }  # fmt: skip
@@ -70,8 +73,12 @@ def test_the_honest_client_passes(random_cluster: Cluster) -> None:
     assert (result.verdict, result.problem, runner.findings) == (Verdict.PASS, "", {})
 
 
-def test_a_planted_fault_is_found_saved_and_played_again(random_cluster: Cluster, tmp_path: Path) -> None:
+def test_a_planted_fault_is_found_saved_and_played_again(
+    random_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Commits that are never sent: in each play; the file has what `scenario run` and the exam play."""
+    monkeypatch.setattr(play, "PATIENCE_S", 0.1)  # copies that never come are not waited for
+    monkeypatch.setattr(play, "LEAST_POLLS", 2)
     result, runner = judged(random_cluster, copying(), "commit-is-not-sent")
     assert result.verdict is Verdict.FAIL
     assert result.problem.startswith("in 2 of 2 plays: history-")
@@ -82,6 +89,18 @@ def test_a_planted_fault_is_found_saved_and_played_again(random_cluster: Cluster
     assert any("EndTxn" in line or "Produce" in line for line in document["diagram"])
     assert read(path) == copying()
     assert judged(random_cluster, read(path))[0].verdict is Verdict.PASS
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("name", "check"), [("aiokafka-stop", "driver-ended"), ("aiokafka-no-brokers", "history-undelivered")]
+)
+def test_a_kept_schedule_is_a_scripted_scenario(random_cluster: Cluster, name: str, check: str) -> None:
+    """The findings of docs/inside/random-exam.md: with the library, and not with the honest client."""
+    schedule = read(str(SCHEDULES / f"{name}.json"))
+    runner = RandomRunner(lambda: Driver([sys.executable, "-m", "tests.exam.drivers.aio"], patience=0.5), plays=2)
+    assert runner.played(random_cluster, schedule).has(check)
+    assert judged(random_cluster, schedule)[0].verdict is Verdict.PASS
 
 
 def test_the_faults_of_a_file_are_steps_of_a_scenario(random_cluster: Cluster) -> None:

@@ -57,7 +57,7 @@ class Client:
         return None if handle is None else self.attempt(handle.close)
 
     def abandon(self) -> None:
-        """Forget it without closing it, as a program that hangs or is replaced too early."""
+        """Forget it without closing it, as a program that is replaced too early, or was killed."""
         self.handle = None
 
 
@@ -69,6 +69,7 @@ class RecordProducer(Client):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.settled: set[int] = set()
+        self.abandoned: list[Producer] = []
         self.transaction: str | None = None
         self.transactions = 0
         self.labels: dict[int, str] = {}
@@ -129,6 +130,17 @@ class RecordProducer(Client):
             runs[-1][1].append(value)
         for place, run in runs:
             self.attempt(lambda run=run, place=place: handle.send(run, topic=topic, partition=place))  # type: ignore[misc]
+
+    def abandon(self) -> None:
+        """Forget it; what it was given may still be sent."""
+        if self.handle is not None:
+            self.abandoned.append(self.handle)
+        self.handle = None
+
+    def flush_abandoned(self) -> None:
+        """Wait until nothing more is sent by producers that were replaced."""
+        for handle in self.abandoned:
+            self.attempt(lambda handle=handle: handle.flush())  # type: ignore[misc]
 
     def flush(self) -> int:
         """Wait for outcomes and write them down; return how many records have none."""
@@ -271,13 +283,13 @@ class Reader(Client):
         if self.group is None:
             return None
         try:
-            epoch = self.cluster.groups[self.group].show().epoch
+            epoch = getattr(self.cluster.groups[self.group].show(), "epoch", None)  # another cluster has none
         except UnderstudyError:
             epoch = None
         if epoch is None or epoch != self.epoch:
             self.fresh = {}
             for place in self.next:
-                self.rebalances[place] += 1
+                self.rebalances[place] += 1 if epoch is None or self.epoch is None else abs(epoch - self.epoch)
         self.epoch = epoch
         return epoch
 

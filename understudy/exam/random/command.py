@@ -50,7 +50,7 @@ def is_wanted(arguments: Namespace) -> bool:
         return False
     if arguments.schedule and (arguments.random or arguments.seeds):
         raise BadOptions("--schedule plays files, and --random plays seeds: use one of them")
-    for name in ("only", "level", "self_test", "upstream"):
+    for name in ("only", "level", "self_test"):
         if getattr(arguments, name):
             raise BadOptions(f"--{name.replace('_', '-')} is an option for scenarios, not for random schedules")
     if importlib.util.find_spec("duckdb") is None:

@@ -51,7 +51,6 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "OffsetCommit": _COORDINATOR,
     "OffsetFetch": (*_COORDINATOR[:2], "UNSTABLE_OFFSET_COMMIT"),
     "FindCoordinator": ("COORDINATOR_NOT_AVAILABLE",),
-    "Metadata": ("LEADER_NOT_AVAILABLE",),
 }
 """API -> retriable codes with which a broker may refuse a request that it has not processed."""
 AFTER: Final[Mapping[str, Sequence[str]]] = {
@@ -128,9 +127,15 @@ def _refused(chance: Random, about: About) -> list[Verb] | None:
 
 
 def _one_refused(chance: Random, about: About) -> list[Verb]:
-    api = chance.choice([api for api in ("Produce", "Fetch") if api in about.apis] or ["Metadata"])
-    place = {} if api == "Metadata" else about.place(chance)
-    return _fault(api=api, error=chance.choice(CODES[api]), times=_times(chance), **place)
+    api = chance.choice([api for api in ("Produce", "Fetch") if api in about.apis])
+    return _fault(api=api, error=chance.choice(CODES[api]), times=_times(chance), **about.place(chance))
+
+
+def _no_metadata(chance: Random, _about: About) -> list[Verb]:
+    # Of the topics alone: a broker always lists the brokers.
+    code = chance.choice(("LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION"))
+    altered = {"topics.*.error_code": code, "topics.*.partitions": []}
+    return _fault(api="Metadata", alter=altered, times=_times(chance))
 
 
 def _done_and_refused(chance: Random, about: About) -> list[Verb] | None:
@@ -217,6 +222,7 @@ FAULTS: Final = (
     Line("refused", 8, _refused),
     Line("one partition refused", 5, _one_refused),
     Line("processed and refused", 4, _done_and_refused),
+    Line("no metadata of topics", 3, _no_metadata),
     Line("response cut off", 2, _cut),
     Line("response in pieces", 2, _drip),
     Line("throttled", 1, _throttled),

@@ -5,19 +5,27 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
 from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem
-from understudy.exam.exercise import Exercise
+from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.random import steps
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
 from understudy.exam.random.draw import TOPICS
 from understudy.exam.random.faults import BROKERS, UNDO
 from understudy.exam.random.history import History
 from understudy.exam.random.schedule import FAULT, Schedule, Step
+from understudy.exam.scenario import STEERING
+
+if TYPE_CHECKING:
+    from understudy.exam.upstream import UpstreamCluster
 
 PATIENCE_S: Final = 15.0
+LEAST_POLLS: Final = 50
+"""And how often it is polled at least: on a busy machine the time alone proves nothing."""
+ELSEWHERE_S: Final = 30.0
+"""The same on another cluster, from which no member can be removed before its session timeout."""
 """Once all faults are over: how long a consumer may get nothing although there are records for it."""
 GHOST_S: Final = 1.0
 """After this time a member whose program is gone is removed from its group, as by its session timeout."""
@@ -65,6 +73,8 @@ class Play:
         self.history, self.healing = History(), Healing()
         self.clients: dict[str, Client] = {name: self._made(name, about) for name, about in schedule.clients.items()}
         self.used: set[str] = set()
+        self.is_steered = getattr(exercise.cluster, "offers", STEERING) >= STEERING
+        """Whether the cluster is Understudy's own; of any other one, only requests can be changed."""
 
     def _made(self, name: str, options: Mapping[str, Any]) -> Client:
         arguments = self.exercise, self.history, name, options
@@ -86,7 +96,10 @@ class Play:
             self.healing.all()
             self._finish()
         except Ended:
+            self.exercise.driver.__exit__(None, None, None)
             self.healing.all()
+            self._repair()
+            self._abort_open_transactions()
         return self.history
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -119,6 +132,8 @@ class Play:
     def _fault(self, fields: Mapping[str, Any]) -> None:
         for each in fields["steps"]:
             verb, arguments = each["verb"], dict(each["arguments"])
+            if verb != "faults add" and not self.is_steered:
+                raise NotExercised(f"needs steering of the cluster: {verb}")
             if verb == "groups evict":
                 members = [member.member_id for member in self._members(arguments["group"])]
                 if not members:
@@ -138,6 +153,8 @@ class Play:
         self.exercise.driver.__exit__(None, None, None)
         for client in self.clients.values():
             client.abandon()
+        for producer in self.producers():
+            producer.abandoned.clear()
         with self._watched("start", ""):
             self.exercise.driver = self.start()
             self.exercise.driver.hello()
@@ -169,6 +186,8 @@ class Play:
 
     def evict_ghosts(self) -> None:
         """Remove members whose program is gone, as the cluster would do after the session timeout."""
+        if not self.is_steered:
+            return
         alive = {each.handle.name for each in self.readers() if each.handle is not None}
         for group in {each.group for each in self.readers() if each.group is not None}:
             for member in self._members(group):
@@ -186,15 +205,21 @@ class Play:
 
     # --- what must work, once all faults are over --------------------------------------------------------------------
 
-    def _finish(self) -> None:
+    def _repair(self) -> None:
+        """Leave no fault and no broker that is down."""
         cluster = self.exercise.cluster
         cluster.faults.clear()
-        for broker in BROKERS:
+        for broker in BROKERS if self.is_steered else ():
             for verb in ("brokers resume", "brokers start"):
                 with ignoring_refusals():
                     cluster.scenario.run([{"verb": verb, "arguments": {"broker": broker}}])
         self.evict_ghosts()
+
+    def _finish(self) -> None:
+        self._repair()
         for producer in self.producers():
+            with self._watched("flush", producer.name):
+                producer.flush_abandoned()
             if producer.handle is not None:
                 with self._watched("end of all transactions", producer.name):
                     self._settle(producer)
@@ -235,6 +260,9 @@ class Play:
 
     def _abort_open_transactions(self) -> None:
         """End transactions that no program ends any more, as the cluster would do after their timeout."""
+        if not self.is_steered:
+            cast("UpstreamCluster", self.exercise.cluster).end_transactions()
+            return
         for name in {each.options["transactional_id"] for each in self.producers() if each.transactional}:
             with ignoring_refusals():
                 self.exercise.cluster.transactions[name].abort()
@@ -249,9 +277,9 @@ class Play:
         """Let all consumers read to the end, and write down that nothing was left."""
         copiers = [each for each in self.clients.values() if isinstance(each, Copier) and each.name in self.used]
         for copier in copiers:
-            wanted = {(p, o) for p, o, _ in self.visible(copier.options["topic"])}
+            wanted = {value for _, _, value in self.visible(copier.options["topic"])}
             with self._watched("copy", copier.name):
-                self._until_read([copier.reader], wanted, copier.copy)
+                self._until(lambda wanted=wanted, copier=copier: wanted <= self._copied(copier), copier.copy)  # type: ignore[misc]
             self.history.write(
                 "drained", self._id_of(copier.reader), topic=copier.options["topic"], group=copier.reader.group
             )
@@ -280,7 +308,7 @@ class Play:
         if group is None:
             starts = self._starts(readers[0])
             wanted = {(p, o) for p, o in wanted if o >= starts.get(p, 0)}
-        self._until_read(readers, wanted, poll)
+        self._until(lambda: wanted <= self._read_by(readers), poll)
         for each in alive:
             if each.handle is not None:
                 self.history.write("drained", each.handle.name, topic=topic, group=group)
@@ -295,15 +323,23 @@ class Play:
         name = self._id_of(reader)
         return {each["partition"]: each["offset"] for each in self.history.of("assigned") if each["client"] == name}
 
-    def _until_read(self, readers: list[Reader], wanted: set[tuple[int, int]], poll: Callable[[], int]) -> None:
-        """Poll until all has been read, or nothing has come for a long while."""
-        until = time.monotonic() + PATIENCE_S
+    def _copied(self, copier: Copier) -> set[str]:
+        """Return the values of the records of which there is a visible copy."""
+        sources = {each["id"]: each["source_id"] for each in self.history.of("sent") if "source_id" in each}
+        return {sources[value] for _, _, value in self.visible(copier.options["output"]) if value in sources}
+
+    def _until(self, done: Callable[[], bool], poll: Callable[[], int]) -> None:
+        """Poll until nothing is left, or nothing has come for a long while."""
+        patience_s = PATIENCE_S if self.is_steered else ELSEWHERE_S
+        until = time.monotonic() + patience_s
         ghosts = time.monotonic() + GHOST_S
-        while time.monotonic() < until:
-            if wanted <= self._read_by(readers):
+        polls = 0
+        while time.monotonic() < until or polls < LEAST_POLLS:
+            polls += 1
+            if done():
                 return
             if poll():
-                until = time.monotonic() + PATIENCE_S
+                until, polls = time.monotonic() + patience_s, 0
             if time.monotonic() > ghosts:
                 ghosts = time.monotonic() + GHOST_S
                 self.evict_ghosts()
