@@ -6,6 +6,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from tests.control.harness import ControlPlane
 from tests.serving import until
 from understudy.pytest_plugin import story
+from understudy.pytest_pool import Pool
 
 
 def test_requests_that_are_being_served_and_polls_do_not_hide_the_others(plane: ControlPlane) -> None:
@@ -22,7 +23,7 @@ def test_requests_that_are_being_served_and_polls_do_not_hide_the_others(plane: 
     until(lambda: plane.kafka.journal.find(api="InitProducerId"), "the request")
     until(lambda: len(plane.kafka.journal.find(api="Fetch")) > 20, "polls", 20)
 
-    answer = dict(story(plane.kafka))
+    answer = dict(story(plane.kafka, Pool()))
 
     lines = answer["last requests"].splitlines()
     assert [line for line in lines if "JoinGroup" in line and r"evil\x1b[2J:" in line and "-> ok (" in line]
