@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -27,8 +27,8 @@ try:
 except ImportError:  # Windows; `place` refuses it
     fcntl = None  # type: ignore[assignment]
 
-from understudy import lifeline, server_path
-from understudy.argparser import Parser, refuse
+from understudy import lifeline, serve, server_path
+from understudy.argparser import refuse
 from understudy.errors import StartError, UnderstudyError
 from understudy.launcher import START_PATIENCE_S, ServerProcess, command, command_line, environment
 from understudy.transport import Address, Transport
@@ -38,6 +38,11 @@ PROGRAM = "understudy shared"
 LINGER_S = 2.0
 """How long a server without users runs on, for the next process of a test run."""
 _MESSAGE_BYTES = 65_536
+_DESCRIPTION = (
+    "Make a cluster in the server that the test processes of this machine and user share; the first one starts it. "
+    "The cluster ends with this process. Options that the shared server does not have start a server, as `serve` does."
+)
+_SHAREABLE = {"lifeline", "port", "control-port", "brokers", "topic", "set", "for-tests", "as-version", "seed"}
 _LONGEST_PATH = 100
 """A Unix socket's path has at most 107 bytes, on macOS 103."""
 
@@ -269,29 +274,50 @@ def keep() -> int:
     return 0
 
 
+def cluster_of(options: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+    """Return options of `understudy serve` as the body of `POST /v1/clusters`; None if they need a server."""
+    given = set(options["given"])
+    if not given <= _SHAREABLE or any(options[name] != ["0"] for name in ("port", "control-port") if name in given):
+        return None
+    topics = [text.split(":") for text in options.get("topic", ())]
+    settings = [text.partition("=") for text in options.get("set", ())]
+    numbers = [*(parts[1] for parts in topics if len(parts) == 2), *options["brokers"], *options.get("seed", ())]
+    if any(len(parts) != 2 for parts in topics) or not all(each.isdecimal() for each in numbers):
+        return None  # a topic with settings, broker ids, or something that `serve` refuses with its own sentence
+    return {
+        "brokers": int(options["brokers"][-1]),
+        "topics": {name: int(count) for name, count in topics},
+        "settings": {name: value for name, _, value in settings},
+        "for_tests": "for-tests" in options,
+        **{name.replace("-", "_"): options[name][-1] for name in ("as-version",) if name in options},
+        **{name: int(options[name][-1]) for name in ("seed",) if name in options},
+    }
+
+
 def main(argv: Sequence[str]) -> int:
-    """Use the shared server until standard input closes (`--lifeline`) or a signal comes; 1: the server ended first."""
-    made = Parser(
-        prog=PROGRAM,
-        description="Join the server that the test processes of this machine and user share, starting it if there is "
-        "none. It prints the URL of its control plane, where POST /v1/clusters makes a cluster, and an owner for that "
-        "request: clusters that have it end with this process.",
-    )
-    made.add_argument("--lifeline", action="store_true", help="stop when standard input closes")
-    made.add_argument("--keeper", action="store_true", help="start the server and keep it; for internal use")
-    given = made.parse_args(argv)
-    if given.keeper:
+    """Make a cluster in the shared server, as `understudy serve` would in a process, until standard input closes.
+
+    Returns 1 if the server ends first, with its signal and the end of its log on stderr.
+    """
+    if list(argv) == ["--keeper"]:
         return keep()
+    options = serve.gather(argv, os.environ, serve.Command(PROGRAM, _DESCRIPTION, serve.OPTIONS))
+    body = cluster_of(options)
+    if body is None or os.name != "posix":
+        return serve.main(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    if given.lifeline:
+    if "lifeline" in options:
         lifeline.hold()
     try:
         shared = Shared()
-    except StartError as error:
+        body |= {"owner": shared.owner, "name": f"{Path.cwd().name}, process {os.getppid()}"[:250]}
+        made = Transport(Address(shared.control_url)).ask("clusters create", body)
+    except UnderstudyError as error:
         refuse(PROGRAM, str(error), 1)
-    print(f"understudy is ready: the shared server, process {shared.pid}")
-    print(f"owner={shared.owner}")
-    print(f"control={shared.control_url}", flush=True)
+    print(f"understudy is ready: a cluster in the shared server, process {shared.pid}")
+    print(f"bootstrap.servers={','.join(made['bootstrap_servers'])}")
+    print(f"control={made['control_url']}")
+    print(f"owner={shared.owner}", flush=True)
     end = shared.wait()
-    print(f"the shared server, process {shared.pid}, {end}: {shared.log()}", file=sys.stderr)
+    print(f"the shared server, process {shared.pid}, {end}", shared.log(), sep="\n", file=sys.stderr)
     return 1

@@ -13,8 +13,9 @@ import pytest
 
 import understudy
 from tests.serving import until
+from understudy import serve
 from understudy.errors import StartError
-from understudy.shared import Shared, place
+from understudy.shared import Shared, cluster_of, place
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "2")
@@ -104,12 +105,14 @@ def test_a_user_that_is_killed_leaves_no_cluster() -> None:
     shared = Shared()
     kafka = understudy.connect(shared.control_url)
     kafka.clusters.create(name="mine", owner=shared.owner)
-    command = [sys.executable, "-m", "understudy", "shared", "--lifeline"]
+    command = [sys.executable, "-m", "understudy", "shared", "--lifeline", "--port", "0", "--topic", "t:1"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        title, owner, control = [other.stdout.readline().strip() for _ in range(3)]
+        title, servers, control, owner = [other.stdout.readline().strip() for _ in range(4)]
         assert str(shared.pid) in title
-        assert control == f"control={shared.control_url}"
+        made = understudy.connect(control.removeprefix("control="))
+        assert made.bootstrap_servers == servers.removeprefix("bootstrap.servers=")
+        assert [each.name for each in made.topics.list()] == ["t"]
         kafka.clusters.create(name="theirs", owner=owner.removeprefix("owner="))
         other.kill()
     until(lambda: [each.name for each in kafka.clusters.list()] == ["cluster-1", "mine"], "the end of theirs", 20)
@@ -120,7 +123,7 @@ def test_the_command_ends_with_the_server_and_names_the_signal() -> None:
     """Exit code 1 and one line on stderr, for the packages of other languages."""
     shared = Shared()
     with subprocess.Popen(
-        [sys.executable, "-m", "understudy", "shared"],
+        [sys.executable, "-m", "understudy", "shared", "--port", "0"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -143,3 +146,31 @@ def test_a_folder_of_another_kind_is_not_used(runtime: Path) -> None:
     folder.chmod(0o755)
     with pytest.raises(StartError, match="is not a folder of yours alone; remove it"):
         place()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body"),
+    [
+        (
+            "--port 0 --topic orders:3 --set a=b=c --for-tests --seed 7 --as-version 3.9 --brokers 2",
+            {
+                "brokers": 2,
+                "topics": {"orders": 3},
+                "settings": {"a": "b=c"},
+                "for_tests": True,
+                "as_version": "3.9",
+                "seed": 7,
+            },
+        ),
+        ("--port 0", {"brokers": 1, "topics": {}, "settings": {}, "for_tests": False}),
+        ("--port 9092", None),
+        ("--topic orders", None),
+        ("--topic orders:1:retention.ms=1", None),
+        ("--brokers 0,1", None),
+        ("--data-dir x", None),
+        ("--control-token x", None),
+    ],
+)
+def test_options_that_need_a_server_of_their_own(arguments: str, body: dict[str, object] | None) -> None:
+    """They start one, as `serve` does; the others become a request for a cluster."""
+    assert cluster_of(serve.gather(arguments.split(), {})) == body
