@@ -7,6 +7,7 @@ count. If the server crashes, each user learns the signal. A lock file lets one 
 
 import json
 import os
+import select
 import selectors
 import signal
 import socket
@@ -125,9 +126,11 @@ class Shared:
             self._receive()
         return self._last.partition("\n")[0]
 
-    def wait(self) -> str:
-        """Block until the server ends, and return how."""
+    def wait(self, signals: socket.socket | None = None) -> str:
+        """Block until the server ends, and return how; empty if there is something to read from `signals` before."""
         self._socket.setblocking(True)
+        if signals is not None and self._socket not in select.select([self._socket, signals], [], [])[0]:
+            return ""
         self._receive()
         return self._last.partition("\n")[0]
 
@@ -305,19 +308,27 @@ def main(argv: Sequence[str]) -> int:
     body = cluster_of(options)
     if body is None or os.name != "posix":
         return serve.main(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signals, wakes = socket.socketpair()  # a signal may interrupt the thread of the lifeline, and not this one's wait
+    wakes.setblocking(False)
+    signal.set_wakeup_fd(wakes.fileno())
+    signal.signal(signal.SIGTERM, lambda *_: None)
     if "lifeline" in options:
         lifeline.hold()
     try:
         shared = Shared()
         body |= {"owner": shared.owner, "name": f"{Path.cwd().name}, process {os.getppid()}"[:250]}
-        made = Transport(Address(shared.control_url)).ask("clusters create", body)
+        control = Transport(Address(shared.control_url))
+        made = control.ask("clusters create", body)
     except UnderstudyError as error:
         refuse(PROGRAM, str(error), 1)
     print(f"understudy is ready: a cluster in the shared server, process {shared.pid}")
     print(f"bootstrap.servers={','.join(made['bootstrap_servers'])}")
     print(f"control={made['control_url']}")
     print(f"owner={shared.owner}", flush=True)
-    end = shared.wait()
+    end = shared.wait(signals)
+    if not end:  # the cluster is gone before this process is
+        with suppress(UnderstudyError):
+            control.ask("clusters delete", {"id": made["id"]})
+        return 0
     print(f"the shared server, process {shared.pid}, {end}", shared.log(), sep="\n", file=sys.stderr)
     return 1

@@ -37,7 +37,7 @@ _MOST_ENDED, _MOST_ENDED_BYTES = 32, 64 * 1024 * 1024
 _CHECKS = 4
 """How often a lease is checked: it ends after at most a quarter more than its time."""
 _LAST_TURNS = 4
-READABLE = frozenset({"report", "journal list", "journal pcap", "faults list", "scenario record", "metrics", "cluster"})
+READABLE = frozenset({"report", "journal list", "journal pcap", "metrics"})
 """What can be read of an ended cluster."""
 
 

@@ -6,8 +6,8 @@
 //		...
 //	}
 //
-// The cluster runs in a separate process and is reset before each test; tests with the same options use the same process
-// one after the other. A failed test prints the cluster's report; a passed one fails if no request matched one of its
+// The cluster runs in a server that all test processes of this user share, and is reset before each test; tests with the
+// same options use the same cluster one after the other, those that run in parallel have a cluster each. A failed test prints the cluster's report; a passed one fails if no request matched one of its
 // faults.
 package understudytest
 
@@ -99,7 +99,7 @@ func take(key string) (*Cluster, error) {
 		pool.idle[key] = idle[:len(idle)-1]
 		pool.Unlock()
 		err := kafka.Reset()
-		if err == nil {
+		if err == nil && !kafka.server.endsWithin(0) { // a test may have killed the process that holds the cluster
 			return kafka, nil
 		}
 		var refused *ControlError
@@ -148,6 +148,7 @@ func (kafka *Cluster) story() string {
 	text := report.Text
 	if err != nil {
 		text = "the cluster does not answer: " + err.Error()
+		kafka.server.endsWithin(time.Second) // its last line has the signal, if the shared server crashed
 	}
 	return kafka.withLog("understudy, " + text)
 }

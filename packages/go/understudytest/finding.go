@@ -31,6 +31,7 @@ const (
 
 var (
 	serve     = []string{"serve", "--lifeline"}
+	shared    = []string{"shared", "--lifeline"}
 	freePorts = []string{"--port", "0", "--control-port", "0"}
 )
 
@@ -86,9 +87,16 @@ func split(command string) []string {
 	return strings.Fields(command)
 }
 
+// local returns a command that makes a cluster in the server that all test processes of this user share, or with
+// UNDERSTUDY_SERVER=own starts a server.
 func local(program string, words ...string) *found {
-	all := append(append(append([]string{}, words...), serve...), freePorts...)
-	return &found{program: program, words: all}
+	command := append([]string{}, words...)
+	if os.Getenv("UNDERSTUDY_SERVER") == "own" {
+		command = append(command, serve...)
+	} else {
+		command = append(command, shared...)
+	}
+	return &found{program: program, words: append(command, freePorts...)}
 }
 
 // serverFolder returns the folder into which the binary's archive of this version may have been unpacked.

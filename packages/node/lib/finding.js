@@ -9,6 +9,7 @@ const { randomBytes } = require('node:crypto');
 const { version } = require('../package.json');
 
 const SERVE = ['serve', '--lifeline'];
+const SHARED = ['shared', '--lifeline'];
 const FREE_PORTS = ['--port', '0', '--control-port', '0'];
 
 function isProgram(file) {
@@ -51,12 +52,12 @@ async function find({ command, image, options = [] } = {}) {
       const name = command ? 'command' : 'UNDERSTUDY_COMMAND';
       throw new Error(`${name} is ${JSON.stringify(explicit)}, but there is no such program`);
     }
-    return { program: found, words: [...words, ...SERVE, ...FREE_PORTS] };
+    return local(found, words);
   }
   const installed = onPath('understudy');
-  if (installed) return { program: installed, words: [...SERVE, ...FREE_PORTS] };
+  if (installed) return local(installed);
   const unpacked = serverFolders().map((folder) => path.join(folder, 'understudy')).find(isProgram);
-  if (unpacked) return { program: unpacked, words: [...SERVE, ...FREE_PORTS] };
+  if (unpacked) return local(unpacked);
   const docker = onPath('docker');
   const name = image || process.env.UNDERSTUDY_IMAGE || `understudy:${version}`;
   if (docker) return { ...(await container(docker, name, options)), searched: searched(`docker on the PATH (found), to run ${name}`) };
@@ -71,6 +72,12 @@ function searched(docker) {
     `${binaries.map((each) => `${each} (not found)`).join(', ')}, ${docker}. To get a server, run in a checkout of Understudy ` +
     `\`make packages\`, which links its server to ${binaries.at(-1)}, or \`docker build -t understudy:${version} .\``
   );
+}
+
+/** A cluster in the server that all test processes of this user share; with UNDERSTUDY_SERVER=own, a server. */
+function local(program, words = []) {
+  const command = process.env.UNDERSTUDY_SERVER === 'own' ? SERVE : SHARED;
+  return { program, words: [...words, ...command, ...FREE_PORTS] };
 }
 
 /** A container, whose ports are chosen here, because clients connect to the advertised ones. */

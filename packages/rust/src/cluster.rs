@@ -32,8 +32,9 @@ pub struct Cluster {
 impl Cluster {
     /// Returns a reset server with these options, or a new one.
     pub(crate) fn take(options: Builder) -> Result<Self, Error> {
-        while let Some((client, server)) = idle(&options) {
+        while let Some((client, mut server)) = idle(&options) {
             match client.reset() {
+                Ok(()) if server.has_ended() => drop(server), // it held a cluster in the shared server
                 Ok(()) => return Ok(Self { client, server: Some(server), options }),
                 Err(error) if error.status() == Some(CONFLICT) => {
                     give_back(options, client, server);

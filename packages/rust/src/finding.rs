@@ -10,6 +10,7 @@ use crate::{Error, VERSION};
 pub(crate) const TOKEN_VARIABLE: &str = "UNDERSTUDY_CONTROL_TOKEN";
 pub(crate) const SETTINGS_VARIABLE: &str = "UNDERSTUDY_SET";
 const SERVE: [&str; 2] = ["serve", "--lifeline"];
+const SHARED: [&str; 2] = ["shared", "--lifeline"];
 const FREE_PORTS: [&str; 4] = ["--port", "0", "--control-port", "0"];
 
 /// How to start the server. Addresses and the token are only known before the start for a container.
@@ -47,11 +48,11 @@ impl Search<'_> {
             }
         }
         if let Some(program) = self.on_path("understudy") {
-            return Ok(local(program, []));
+            return Ok(self.local(program, []));
         }
         let folder = self.server_folder();
         if let Some(program) = programs(&folder, "understudy").find(|each| is_program(each)) {
-            return Ok(local(program, []));
+            return Ok(self.local(program, []));
         }
         if let Some(docker) = self.on_path("docker") {
             return self.container(docker);
@@ -83,9 +84,17 @@ impl Search<'_> {
             self.on_path(&first.to_string_lossy())
         };
         match program {
-            Some(program) => Ok(local(program, parts)),
+            Some(program) => Ok(self.local(program, parts)),
             None => Err(Error::NoServer(format!("{name} is {command:?}, but there is no such program"))),
         }
+    }
+
+    /// A cluster in the server that all test processes of this user share; with `UNDERSTUDY_SERVER=own`, a server.
+    fn local<'a>(&self, program: PathBuf, arguments: impl IntoIterator<Item = &'a str>) -> Found {
+        let is_own = self.text("UNDERSTUDY_SERVER").as_deref() == Some("own");
+        let command = if is_own { SERVE } else { SHARED };
+        let arguments = arguments.into_iter().chain(command).chain(FREE_PORTS).map(str::to_owned).collect();
+        Found { program, arguments, container: None }
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -139,11 +148,6 @@ impl Search<'_> {
         };
         Ok(Found { program: docker, arguments, container: Some(container) })
     }
-}
-
-fn local<'a>(program: PathBuf, arguments: impl IntoIterator<Item = &'a str>) -> Found {
-    let arguments = arguments.into_iter().chain(SERVE).chain(FREE_PORTS).map(str::to_owned).collect();
-    Found { program, arguments, container: None }
 }
 
 /// The files that a program of this name may be.
@@ -252,7 +256,9 @@ mod tests {
         environment.insert("UNDERSTUDY_COMMAND", "docker -m understudy".into());
         let made = found(&[], &environment).unwrap();
         assert_eq!(made.program, folder.join("docker"));
-        assert_eq!(made.arguments[..4], ["-m", "understudy", "serve", "--lifeline"]);
+        assert_eq!(made.arguments[..4], ["-m", "understudy", "shared", "--lifeline"]);
+        environment.insert("UNDERSTUDY_SERVER", "own".into());
+        assert_eq!(found(&[], &environment).unwrap().arguments[2], "serve");
 
         environment.insert("UNDERSTUDY_COMMAND", "nowhere -m understudy".into());
         let wrong = found(&[], &environment).unwrap_err().to_string();

@@ -128,6 +128,11 @@ impl Server {
         }
     }
 
+    /// Whether a test has killed it.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.ended_within(Duration::ZERO).is_some()
+    }
+
     fn ended_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         let began = Instant::now();
         loop {

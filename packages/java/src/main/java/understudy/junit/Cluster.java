@@ -122,6 +122,7 @@ public final class Cluster implements AutoCloseable {
     public byte[] content(String path) { return send("GET", path, null, limit); }
 
     private byte[] send(String method, String path, Object body, Duration limit) {
+        if (process != null && !process.isAlive()) throw new KafkaControlException(0, "the server of this cluster has ended", null);
         var publisher = body == null ? HttpRequest.BodyPublishers.noBody()
             : HttpRequest.BodyPublishers.ofString(GSON.toJson(body));
         var request = HttpRequest.newBuilder(URI.create(control + path)).method(method, publisher);

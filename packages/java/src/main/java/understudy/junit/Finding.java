@@ -25,6 +25,7 @@ import java.util.Optional;
  */
 record Finding(List<String> command, List<String> brokers, String control, String token, String searched) {
     private static final List<String> SERVE = List.of("serve", "--lifeline");
+    private static final List<String> SHARED = List.of("shared", "--lifeline");
     private static final List<String> FREE_PORTS = List.of("--port", "0", "--control-port", "0");
     static final String VERSION = version(), TOKEN = "UNDERSTUDY_CONTROL_TOKEN", SETTINGS = "UNDERSTUDY_SET";
 
@@ -39,11 +40,12 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
             var program = words.get(0).contains(File.separator)
                 ? Optional.of(words.get(0)).filter(Finding::isProgram) : onPath(words.get(0), environment);
             String problem = name + " is \"" + explicit + "\", but there is no such program";
-            return local(program.orElseThrow(() -> new KafkaControlException(0, problem, null)), words.subList(1, words.size()));
+            var found = program.orElseThrow(() -> new KafkaControlException(0, problem, null));
+            return local(found, words.subList(1, words.size()), environment);
         }
         var binary = serverFolder(environment).resolve("understudy").toString();
         var installed = onPath("understudy", environment).or(() -> Optional.of(binary).filter(Finding::isProgram));
-        if (installed.isPresent()) return local(installed.get(), List.of());
+        if (installed.isPresent()) return local(installed.get(), List.of(), environment);
         var docker = onPath("docker", environment).orElseThrow(() -> new KafkaControlException(0,
             "there is no understudy server; " + searched(binary, "docker on the PATH (not found)"), null));
         String given = environment.getOrDefault("UNDERSTUDY_IMAGE", ""), image = given.isBlank() ? "understudy:" + VERSION : given;
@@ -57,10 +59,11 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
             + "`make packages`, which links its server to " + binary + ", or `docker build -t understudy:" + VERSION + " .`";
     }
 
-    private static Finding local(String program, List<String> words) {
+    /** A cluster in the server that all test processes of this user share; with UNDERSTUDY_SERVER=own, a server. */
+    private static Finding local(String program, List<String> words, Map<String, String> environment) {
         var command = new ArrayList<>(List.of(program));
         command.addAll(words);
-        command.addAll(SERVE);
+        command.addAll("own".equals(environment.get("UNDERSTUDY_SERVER")) ? SERVE : SHARED);
         command.addAll(FREE_PORTS);
         return new Finding(command, null, null, null, null);
     }

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * A test class with a mock Kafka cluster, reset before each test. Tests, their lifecycle methods and the constructor
  * take it as a parameter of type {@link Cluster}.
  *
- * <p>Classes with the same options use the same server process one after the other. A failed test prints the cluster's
+ * <p>Classes with the same options use the same cluster one after the other; those that run in parallel have one each. A failed test prints the cluster's
  * report to the console and into the test's report; a passed one fails if no request matched one of its faults.
  */
 @Target(ElementType.TYPE)

@@ -138,6 +138,8 @@ final class ServerProcess {
         return Optional.of("the server (process " + pid() + ") " + how);
     }
 
+    boolean isAlive() { return process.isAlive(); }
+
     /** The last lines that the server wrote to stderr. */
     String log() {
         synchronized (log) {

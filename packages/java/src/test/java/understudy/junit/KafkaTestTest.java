@@ -358,8 +358,10 @@ class KafkaTestTest {
         program(binary);
         assertEquals(binary.toString(), Finding.find(List.of(), environment).command().get(0));
         environment.put("UNDERSTUDY_COMMAND", folder.resolve("docker") + " -m understudy");
-        assertEquals(List.of(folder.resolve("docker").toString(), "-m", "understudy", "serve", "--lifeline"),
+        assertEquals(List.of(folder.resolve("docker").toString(), "-m", "understudy", "shared", "--lifeline"),
             Finding.find(List.of(), environment).command().subList(0, 5));
+        environment.put("UNDERSTUDY_SERVER", "own");
+        assertEquals("serve", Finding.find(List.of(), environment).command().get(3));
         assertFalse(Finding.VERSION.contains("$"));
     }
 
