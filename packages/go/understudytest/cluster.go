@@ -7,8 +7,8 @@
 //	}
 //
 // The cluster runs in a server that all test processes of this user share, and is reset before each test; tests with the
-// same options use the same cluster one after the other, those that run in parallel have a cluster each. A failed test prints the cluster's report; a passed one fails if no request matched one of its
-// faults.
+// same options use the same cluster one after the other, those that run in parallel have a cluster each. A failed test
+// prints the cluster's report; a passed one fails if no request matched one of its faults.
 package understudytest
 
 import (
@@ -116,7 +116,7 @@ func take(key string) (*Cluster, error) {
 func (kafka *Cluster) judge(t testing.TB) {
 	t.Helper()
 	unmet, err := kafka.UnmetFaults()
-	if err != nil {
+	if err != nil || kafka.server.endsWithin(0) { // without its process, a cluster in the shared server ends soon
 		if ending := kafka.server.ending(endLimit); ending != "" {
 			t.Error(kafka.withLog(ending + " during this test"))
 			return
@@ -148,7 +148,6 @@ func (kafka *Cluster) story() string {
 	text := report.Text
 	if err != nil {
 		text = "the cluster does not answer: " + err.Error()
-		kafka.server.endsWithin(time.Second) // its last line has the signal, if the shared server crashed
 	}
 	return kafka.withLog("understudy, " + text)
 }

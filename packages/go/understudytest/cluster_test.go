@@ -162,6 +162,7 @@ func TestAServerThatEndsDuringATestFailsIt(t *testing.T) {
 		if err := kafka.server.command.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
+		<-kafka.server.exited
 		want := fmt.Sprintf("the server (process %d) was killed by signal 9 during this test", kafka.PID())
 		if lines := test.end(); !test.failed || strings.Count(lines, want) != 1 || strings.Contains(lines, "connect") {
 			t.Error(lines)

@@ -184,6 +184,11 @@ func (s *server) stop() {
 }
 
 func (s *server) endsWithin(limit time.Duration) bool {
+	select {
+	case <-s.exited: // even if the limit is over, too
+		return true
+	default:
+	}
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {

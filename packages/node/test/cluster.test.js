@@ -204,7 +204,7 @@ describe('a server that dies', () => {
       test('after it', async () => { await kafka.write('orders', 'one order'); });
       test('that fails', async () => { process.kill(kafka.server.process.pid, 'SIGKILL'); throw new Error('its own reason'); });
       test('after that', async () => { await kafka.write('orders', 'one order'); });
-    `);
+    `, { UNDERSTUDY_SERVER: 'own' });
     assert.match(text, /# pass 2\n# fail 2\n/);
     assert.equal(text.match(/the server \(process \d+\) was killed by signal 9 during this test/g).length, 2, text);
     assert.doesNotMatch(text, /ECONNREFUSED|node:_http|Invalid URL/);
