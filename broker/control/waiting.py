@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
-from broker.control.explain.fetches import fetch_hints
+from broker.control.explain.fetches import fetch_hints, group_in
 from broker.control.explain.group_state import GroupState, happened
 from broker.control.request import ControlRequest
 from broker.coordination.group.group import Group
@@ -63,7 +63,7 @@ def _of_groups(request: ControlRequest, since_ms: int, returned: set[int]) -> It
     """Yield what has happened to groups, and what their members wait for."""
     cluster = request.cluster
     for name in cluster.group_timelines.ids():  # also of groups that have expired meanwhile
-        for sentence in happened(name, cluster.group_timelines.of(name), since_ms):
+        for sentence in happened(request.source, name, since_ms):
             if sentence.hint:
                 yield sentence.text
     for _, coordinator in group_coordinators(cluster):
@@ -139,7 +139,7 @@ def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName
         for name in _begun(decoded, name_of):  # later, it may list the end offset for another reason
             groups.pop((client, name), None)
         if isinstance(decoded.response, OffsetFetchResponse):
-            for item in _uncommitted(decoded.response):
+            for item in _uncommitted(decoded, decoded.response):
                 groups[client, place(item, name_of)] = str(item.group)
         elif isinstance(decoded.request, ListOffsetsRequest) and isinstance(decoded.response, ListOffsetsResponse):
             for name, topic, index in _at_the_end(decoded.request):
@@ -168,13 +168,13 @@ def _begun(decoded: Decoded, name_of: TopicName) -> Iterator[str]:
                     yield f"{topic.name}-{partition.partition_index}"
 
 
-def _uncommitted(response: OffsetFetchResponse) -> Iterator[Item]:
+def _uncommitted(decoded: Decoded, response: OffsetFetchResponse) -> Iterator[Item]:
     for group in response.groups:
         for topic in group.topics:
             for partition in topic.partitions:
                 if partition.committed_offset == _NOTHING_COMMITTED:
                     name = topic.name or topic.topic_id
-                    yield Item(topic=name, partition=partition.partition_index, group=group.group_id)
+                    yield Item(topic=name, partition=partition.partition_index, group=group_in(decoded, group))
 
 
 def _at_the_end(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int]]:

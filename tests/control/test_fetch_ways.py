@@ -14,7 +14,7 @@ from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.control.test_group_ways import check
 from tests.scenarios.core.asking import metadata
-from tests.scenarios.groups.members import SETTINGS, coordinated
+from tests.scenarios.groups.members import SETTINGS, commit, coordinated, offset_of
 from tests.serving import until
 from tests.wire import Wire
 
@@ -23,12 +23,18 @@ NAMES_VERSION, IDS_VERSION = 12, 16
 
 
 def fetch(
-    plane: ControlPlane, offset: int, *, broker: int = 1, version: int = IDS_VERSION, isolation_level: int = 0
+    plane: ControlPlane,
+    offset: int,
+    *,
+    broker: int = 1,
+    version: int = IDS_VERSION,
+    isolation_level: int = 0,
+    index: int = 0,
 ) -> ErrorCode:
-    """One Fetch of t-0, by name or by id; the error of the partition."""
+    """One Fetch of t-0, or another partition, by name or by id; its error."""
     wire: Wire = plane.server.wire(broker)
     (topic,) = metadata(wire, "t")
-    asked = FetchTopic("t", [FetchPartition(0, offset, 1 << 20)], topic_id=topic.topic_id)
+    asked = FetchTopic("t", [FetchPartition(index, offset, 1 << 20)], topic_id=topic.topic_id)
     request = FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked], isolation_level=isolation_level)
     response = wire.call(ApiKey.FETCH, version, request)
     code: ErrorCode = response.responses[0].partitions[0].error_code if response.responses else response.error_code
@@ -92,6 +98,32 @@ def over_its_quota(plane: ControlPlane) -> None:
         fetch(plane, 0)
 
 
+def reads_an_empty_partition(plane: ControlPlane) -> None:
+    """The records are in another one."""
+    write(plane)
+    fetch(plane, 0, index=1)
+
+
+def nothing_written(plane: ControlPlane) -> None:
+    """The producer has not flushed, for example."""
+    fetch(plane, 0, index=1)
+
+
+def read_by_another(plane: ControlPlane) -> None:
+    """Another consumer of the group has committed the end."""
+    write(plane)
+    wire = coordinated(plane.server)
+    commit(wire, "t", 2)
+    assert offset_of(wire, "t") == 2
+    fetch(plane, 2)
+
+
+def aborted(plane: ControlPlane) -> None:
+    """The records are there, but not for read_committed."""
+    behind_a_transaction(plane).abort_transaction()
+    fetch(plane, 0, isolation_level=1)
+
+
 def started_at_the_end(plane: ControlPlane) -> None:
     """Without a committed offset, and with auto.offset.reset=latest."""
     write(plane)
@@ -114,7 +146,8 @@ def old_topic_id(plane: ControlPlane) -> None:
 
 WAYS: tuple[Callable[[ControlPlane], object], ...] = (
     removed_by_retention, removed_by_delete_records, offset_of_an_earlier_topic, offset_never_there,
-    behind_a_transaction, over_its_quota, started_at_the_end, old_topic_id,
+    behind_a_transaction, reads_an_empty_partition, nothing_written, read_by_another, aborted,
+    over_its_quota, started_at_the_end, old_topic_id,
 )  # fmt: skip
 """What happens; the table in docs/groups-explained.md has the sentence."""
 

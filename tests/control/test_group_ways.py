@@ -53,6 +53,19 @@ def left_for_a_reason(plane: ControlPlane) -> None:
     member.wire.call(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest("g", member.member_id, [identity]))
 
 
+def left_and_stays_connected(plane: ControlPlane) -> object:
+    """As librdkafka does when poll is not called in time."""
+    member = joined(plane)
+    member.leave()
+    return member
+
+
+def nameless_commit(plane: ControlPlane) -> None:
+    """Of a consumer that has left, while another one is there."""
+    joined(plane)
+    assert commit(coordinated(plane.server), "t", 1) is E.UNKNOWN_MEMBER_ID
+
+
 def evicted(plane: ControlPlane) -> None:
     """By the control plane."""
     plane.kafka.groups["g"].evict(joined(plane).member_id)
@@ -308,7 +321,8 @@ def deleted_with_members(plane: ControlPlane) -> None:
 
 
 WAYS: tuple[Callable[[ControlPlane], object], ...] = (
-    left_for_a_reason, evicted, session_expired, session_of_a_consumer_expired, missed_a_rebalance, sent_no_sync,
+    left_for_a_reason, left_and_stays_connected, nameless_commit, evicted,
+    session_expired, session_of_a_consumer_expired, missed_a_rebalance, sent_no_sync,
     static_replaced, static_away, closed_static, revoked_too_late, member_id_unused, coordinator_moved_in_a_rebalance,
     owner_killed, only_member_killed, revoking, no_topic, no_match, too_many_members, rebalance_waits, leader_silent,
     target_not_due,
@@ -395,6 +409,8 @@ def test_a_group_without_trouble_has_no_sentence(plane: ControlPlane) -> None:
     member = consuming(plane)
     assert plane.kafka.groups["g"].why().also == ()
     member.leave()
+    member.wire.close()
+    until(lambda: "still connected" not in str(plane.kafka.groups["g"].why()), "the end of the connection")
     assert "left the group" in str(plane.kafka.groups["g"].why())
     assert "left the group" not in plane.kafka.report().text
 

@@ -7,6 +7,7 @@ when it ends.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.control.coordinators import transaction_coordinators
 from broker.replication.partition import ReplicatedPartition
 from broker.request.fetch_sessions import replica_of
 from broker.steering.journal.entries import Decoded, TopicName
@@ -14,6 +15,7 @@ from broker.steering.journal.mentioned import few
 from control_api.times import local_time
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.messages.offset_fetch import OffsetFetchResponse
 from protocol.types import uuid_text
 
 if TYPE_CHECKING:
@@ -43,31 +45,123 @@ class _Fetch(NamedTuple):
     fault: str | None
 
 
-def fetch_hints(cluster: "Cluster", requests: Iterable[tuple["Entry", Decoded]], name_of: TopicName) -> Iterator[str]:
-    """Yield the hints. ``requests`` are the newest journal entries, oldest first."""
-    latest: dict[tuple[str, Place], _Fetch] = {}
-    offsets: dict[tuple[int, Place], int] = {}
-    for entry, decoded in requests:
-        if not isinstance(decoded.request, FetchRequest) or replica_of(decoded.request) >= 0:
-            continue
+class _Seen:
+    """What the requests show: by client and partition the latest Fetch, the committed offset, whether records came."""
+
+    def __init__(self, name_of: TopicName) -> None:
+        self._name_of = name_of
+        self._offsets: dict[tuple[int, Place], int] = {}
+        self.latest: dict[tuple[str, Place], _Fetch] = {}
+        self.committed: dict[tuple[str, Place], tuple[str, int]] = {}
+        self.fed: set[tuple[str, Place]] = set()
+        self.aborted: dict[tuple[str, Place], tuple[int, int]] = {}
+        self.throttled: dict[str, tuple[int, int]] = {}
+
+    def add(self, entry: "Entry", decoded: Decoded) -> None:
+        """Add a request, the older ones first."""
         client = "-" if decoded.header is None else decoded.header.client_id or "-"
+        if isinstance(decoded.response, OffsetFetchResponse):
+            self.committed |= dict(_committed(decoded, client, self._name_of))
+        if not isinstance(decoded.request, FetchRequest) or replica_of(decoded.request) >= 0:
+            return
         for topic in decoded.request.topics:
             for asked in topic.partitions:
-                offsets[entry.connection, (_name(topic, name_of), asked.partition)] = asked.fetch_offset
+                self._offsets[entry.connection, (_name(topic, self._name_of), asked.partition)] = asked.fetch_offset
         if not isinstance(decoded.response, FetchResponse):
-            continue
+            return
         for answered in decoded.response.responses:
             for part in answered.partitions:
-                place = _name(answered, name_of), part.partition_index
-                latest[client, place] = _Fetch(
-                    client, offsets.get((entry.connection, place), -1), part, entry.at_ms, entry.fault
-                )
+                self._add_partition(client, (_name(answered, self._name_of), part.partition_index), part, entry)
         if decoded.response.throttle_time_ms and not decoded.response.responses:
-            quota = decoded.response.throttle_time_ms
-            yield f"client {client} got no records at {local_time(entry.at_ms)}: its quota delays it by {quota} ms"
-    for (_, place), fetch in latest.items():
+            self.throttled[client] = entry.at_ms, decoded.response.throttle_time_ms
+
+    def _add_partition(self, client: str, place: Place, part: Any, entry: "Entry") -> None:
+        offset = self._offsets.get((entry.connection, place), -1)
+        if part.aborted_transactions:
+            last = part.aborted_transactions[-1]
+            self.aborted[client, place] = last.first_offset, last.producer_id
+        if part.records:
+            self.fed.add((client, place))
+        self.latest[client, place] = _Fetch(client, offset, part, entry.at_ms, entry.fault)
+
+
+def fetch_hints(cluster: "Cluster", requests: Iterable[tuple["Entry", Decoded]], name_of: TopicName) -> Iterator[str]:
+    """Yield the hints. ``requests`` are the newest journal entries, oldest first."""
+    seen = _Seen(name_of)
+    for entry, decoded in requests:
+        seen.add(entry, decoded)
+    for client, (at_ms, quota_ms) in seen.throttled.items():
+        yield f"client {client} got no records at {local_time(at_ms)}: its quota delays it by {quota_ms} ms"
+    yield from _at_the_end(cluster, seen)
+    for (client, place), (first, producer_id) in seen.aborted.items():
+        name = _transactional_id(cluster, producer_id)
+        yield (
+            f"client {client} skips records of {place[0]}-{place[1]} from offset {first} on, as it reads committed "
+            f"records only, and {name} has aborted the transaction"
+        )
+    for (_, place), fetch in seen.latest.items():
         yield from _of_fetch(cluster, place, fetch)
-    yield from _not_replicated(cluster, latest)
+    yield from _not_replicated(cluster, seen.latest)
+
+
+def _transactional_id(cluster: "Cluster", producer_id: int) -> str:
+    names = (
+        record.transactional_id
+        for _, coordinator in transaction_coordinators(cluster)
+        for record in coordinator.machine.transactions.values()
+        if record.producer_id == producer_id
+    )
+    return f"transactional id {next(names, '') or f'of producer {producer_id}'}"
+
+
+def _committed(
+    decoded: Decoded, client: str, name_of: TopicName
+) -> Iterator[tuple[tuple[str, Place], tuple[str, int]]]:
+    """Yield client and partition with the group and the committed offset that OffsetFetch has answered."""
+    response: Any = decoded.response
+    for group in response.groups:
+        for topic in group.topics:
+            name = topic.name or (name_of(uuid_text(topic.topic_id)) if topic.topic_id is not None else "") or ""
+            for part in topic.partitions:
+                if part.committed_offset >= 0:
+                    yield (client, (name, part.partition_index)), (group_in(decoded, group), part.committed_offset)
+
+
+def group_in(decoded: Decoded, answered: Any) -> str:
+    """Return the group id of an entry of an OffsetFetch response; before version 8 only the request names it."""
+    request: Any = decoded.request
+    return str(answered.group_id or next((each.group_id for each in getattr(request, "groups", ())), ""))
+
+
+def _at_the_end(cluster: "Cluster", seen: _Seen) -> Iterator[str]:
+    """Yield clients that got no record at all: their partitions are empty, or their group has read everything."""
+    unfed = {each: seen.committed.get(each) for each in seen.latest if each not in seen.fed}
+    fed = {client for client, _ in seen.fed}
+    by_client: dict[str, list[tuple[Place, tuple[str, int] | None]]] = {}
+    for (client, place), start in unfed.items():
+        by_client.setdefault(client, []).append((place, start))
+    for client in by_client.keys() - fed:
+        ends = {place: _end_of(cluster, place) for place, _ in by_client[client]}
+        if not any(ends.values()):
+            others = [f"{topic}-{index}" for topic, index in sorted(cluster.partitions)
+                      if topic in {name for name, _ in ends} and _end_of(cluster, (topic, index))]  # fmt: skip
+            elsewhere = f"; records are in {few(others)}" if others else ": no client has written any"
+            places = few([f"{topic}-{index}" for topic, index in ends])
+            yield f"client {client} reads {places}, without records{elsewhere}"
+        for place, start in by_client[client]:
+            if start is not None and start[1] == ends[place]:
+                group, offset = start
+                by = cluster.group_timelines.committer(group, *place)
+                yield (
+                    f"client {client} started {place[0]}-{place[1]} at offset {offset}, the log end, which group "
+                    f"{group} has committed{by}: the group has read all records"
+                )
+
+
+def _end_of(cluster: "Cluster", place: Place) -> int:
+    partition = cluster.partitions.get(place)
+    log = None if partition is None else partition.logs.get(partition.state.leader)
+    return 0 if log is None else log.log_end_offset
 
 
 def _name(topic: Any, name_of: TopicName) -> str:

@@ -44,8 +44,7 @@ async def why(request: ControlRequest) -> Refusal:
 
 def _besides(request: ControlRequest, name: str, since_ms: int) -> Iterator[str]:
     """Yield the departures since the refusal, and the group's present state."""
-    history = request.source.group_timelines.of(name)
-    for sentence in happened(name, history, since_ms):
+    for sentence in happened(request.source, name, since_ms):
         yield sentence.text
     found = None if request.source.own is None else group_coordinator(request.cluster, name)
     group = None if found is None else found[1].machine.groups.get(name)
@@ -87,6 +86,8 @@ class Refused:
     def member(self) -> str:
         """Explain UNKNOWN_MEMBER_ID."""
         name, sign = self._refusal.member_id, self._causes.last_sign
+        if not name:
+            return "not a member: the request names none, as a consumer does that has left the group, or never joined."
         if sign is None and self._causes.complete:
             return f"not a member: {name!r} has never joined this group at this coordinator."
         if sign is None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from broker.control.groups import assignment_of, pending_offsets
 from broker.control.request import ControlRequest
 from broker.control.share_groups import share_partitions
+from broker.control.watched import Watched
 from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import join_timer, member_timer, sync_timer
@@ -54,9 +55,10 @@ def departure(event: GroupEvent) -> str:
     return f"at {local_time(event.at_ms)} {subject} {SENTENCES[event.event]}{detail}"
 
 
-def happened(name: str, history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
+def happened(source: Watched, name: str, since_ms: int) -> Iterator[Sentence]:
     """Yield what has happened to a group since a time: departures of members, and losses of committed offsets."""
-    yield from _departures(history, since_ms)
+    history = source.group_timelines.of(name)
+    yield from _departures(source, name, history, since_ms)
     for event in [each for each in history.events if each.event in _OFFSET_EVENTS and each.at_ms >= since_ms][-_MOST:]:
         at, detail = local_time(event.at_ms), f" ({event.detail})" if event.detail else ""
         if event.event == OFFSET_LOWERED.kind:
@@ -72,7 +74,7 @@ def happened(name: str, history: GroupHistory, since_ms: int) -> Iterator[Senten
             )
 
 
-def _departures(history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
+def _departures(source: Watched, name: str, history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
     """Yield the latest departures of members that have not come back; a consumer that was closed is no hint."""
     latest: dict[str, GroupEvent] = {}
     for event in history.events:
@@ -80,7 +82,14 @@ def _departures(history: GroupHistory, since_ms: int) -> Iterator[Sentence]:
             latest.pop(event.member_id, None)
             latest[event.member_id] = event
     for event in list(latest.values())[-_MOST:]:
-        if is_departure(event):
+        if not is_departure(event):
+            continue
+        sign = source.group_timelines.last_sign(name, event.member_id)
+        connection = None if sign is None else source.journal.connection(sign.connection)
+        if event.event == LEFT.kind and not event.detail and connection is not None and not connection.lost:
+            still = "its client is still connected: it unsubscribed, or did not call poll within max.poll.interval.ms"
+            yield Sentence(f"{departure(event)}; {still}.")
+        else:
             yield Sentence(f"{departure(event)}.", event.event != LEFT.kind or event.detail not in _CLOSING)
 
 

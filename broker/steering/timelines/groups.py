@@ -45,10 +45,12 @@ from broker.steering.timelines.group_events import (
     is_unloading,
 )
 from broker.time.clock import Clock
+from control_api.times import local_time
 from protocol.apis import ApiKey
 from protocol.codec import first_error
 from protocol.errors import ErrorCode, KafkaError
 from protocol.items import items_of, response_level
+from protocol.log_records.group import OffsetCommit
 from protocol.paths import errors
 
 K = TypeVar("K")
@@ -67,6 +69,7 @@ class GroupTimelines:
         self._departures: OrderedDict[tuple[str, str], GroupEvent] = OrderedDict()
         self.expired: Counter[str] = Counter()
         """What ended by time alone since the start: members and offsets."""
+        self._commits: OrderedDict[tuple[str, str, int], tuple[int, str | None]] = OrderedDict()
         # Requests being served: identity of the context, which observers get as the cause -> the refusal.
         self._refusals: dict[int, KafkaError | None] = {}
 
@@ -86,11 +89,21 @@ class GroupTimelines:
         """Return the last successful request of a member, if it is still known."""
         return self._signs.get((name, member_id))
 
+    def committer(self, name: str, topic: str, partition: int) -> str:
+        """Write when and by which client an offset was committed last; empty if that is not known."""
+        known = self._commits.get((name, topic, partition))
+        if known is None:
+            return ""
+        return f" at {local_time(known[0])}" + (
+            " by the control plane" if known[1] is None else f" by client {known[1]}"
+        )
+
     def clear(self) -> None:
         """Remove all events."""
         self._log.clear()
         self._signs.clear()
         self._departures.clear()
+        self._commits.clear()
 
     # --- the observer of the machines --------------------------------------------------------------------------------
 
@@ -99,10 +112,15 @@ class GroupTimelines:
         machine: GroupMachine,  # noqa: ARG002
         outcome: GroupOutcome,
         replaced: Sequence[None],  # noqa: ARG002
-        cause: object | None,  # noqa: ARG002
+        cause: object | None,
     ) -> None:
-        """Add the state changes of an outcome."""
+        """Add the state changes of an outcome, and keep who has committed each offset last."""
         self.note_changes(outcome.changes)
+        for record in outcome.records:
+            if type(record) is OffsetCommit:
+                client = cause.client_id if isinstance(cause, RequestContext) else None
+                place = record.group_id, record.topic, record.partition
+                _put(self._commits, place, (record.commit_timestamp_ms, client))
 
     def note_changes(self, changes: Sequence[StateChange]) -> None:
         """Add an event for each state change."""
