@@ -115,15 +115,21 @@ class ApplicationRun(Engine):
         """Add a line to the story, without addresses in memory, which differ from run to run."""
         self.trace.add(self.network.now_us, who, _ADDRESS.sub("0x...", line))
 
-    def run(self) -> None:
-        """Play the run to its end. Raises FileExistsError: the folder for the directories exists by now."""
+    def run(self, *, apart: bool) -> None:
+        """Play the run to its end; ``apart``: in a process that ends with it, so that nothing is cleared up.
+
+        Raises:
+            FileExistsError: the folder for the directories exists by now.
+        """
         collects = gc.isenabled()
-        gc.collect()
+        if not apart:
+            gc.collect()
         gc.disable()
         try:
             with surroundings(self.loop, self.seed), _logs(self):
                 self.play(self._world)
-                _drop(self._all_programs)
+                if not apart:
+                    _drop(self._all_programs)
         finally:
             if collects:
                 gc.enable()

@@ -23,6 +23,7 @@ from simulator.plan import (
     LAG,
     LATE_VERIFICATION,
     LOSING,
+    PARTITION,
     RELEASE,
     RESET,
     RESTORE,
@@ -137,7 +138,7 @@ class Nemesis:
         if self._restarting:
             return
         chance = Random(fault.seed)  # noqa: S311 - replayed from the seed
-        if fault.kind in TRAFFIC:
+        if fault.kind in (*TRAFFIC, PARTITION):
             self._disturb(fault, chance)
             return
         steps: dict[str, Callable[[Fault, Random], Coroutine[Any, Any, None]]] = {
@@ -178,6 +179,8 @@ class Nemesis:
         until_us = self._network.now_us + fault.lasts_ms * 1000
         brokers = None if chance.random() < 0.5 else frozenset({fault.broker})
         rate = chance.choice((0.1, 0.3, 1.0))
+        if fault.kind == PARTITION:
+            rate = (1 + rate) / 2
         self.note(f"{fault.kind}: {rate:.0%} of {'all' if brokers is None else f'broker {fault.broker}'}")
         late_us = 1_000_000 if fault.kind == "late answer" else _MOST_LATE_US
         network = self._network

@@ -15,6 +15,7 @@ from typing import Any
 
 from simulator.client_transport import ClientTransport, fill
 from simulator.loop import VirtualLoop
+from simulator.plan import PARTITION
 from simulator.program import CURRENT, refuse
 from simulator.trace import Trace
 
@@ -33,12 +34,22 @@ class Disturbance:
     rate: float
     brokers: frozenset[int] | None = None
     most_us: int = 0
+    apart: dict[str, bool] = field(default_factory=dict)
+    """Client -> whether a partition separates it from the brokers: decided at random when it is first met."""
 
     def meets(self, link: "Link", now_us: int) -> bool:
         """Decide at random whether a request is affected."""
         if now_us >= self.until_us or (self.brokers is not None and link.broker not in self.brokers):
             return False
+        if self.kind == PARTITION:
+            return self.separates(link.client)
         return self.chance.random() < self.rate
+
+    def separates(self, client: str) -> bool:
+        """Decide whether a client is on the other side of a partition."""
+        if client not in self.apart:
+            self.apart[client] = self.chance.random() < self.rate
+        return self.apart[client]
 
 
 class Direction:
@@ -188,7 +199,7 @@ class Link:
                 return
             if each.kind == "late request":
                 latency_us += each.chance.randrange(each.most_us)
-            elif each.kind == "stall":
+            elif each.kind in ("stall", PARTITION):
                 self.stall(each.until_us)
             else:
                 self.spoils.append(each)
@@ -342,6 +353,10 @@ class Network:
             ConnectionRefusedError: no broker listens there.
         """
         await asyncio.sleep(2 * self.latency_us() / 1_000_000)  # noqa: TID251 - on the virtual loop
+        for each in [each for each in self.disturbances if each.kind == PARTITION]:
+            ours = each.brokers is None or self.broker_of.get(port, -1) in each.brokers
+            if ours and each.until_us > self.now_us and each.separates(client):
+                await asyncio.sleep((each.until_us - self.now_us) / 1_000_000)  # noqa: TID251 - on the virtual loop
         listener = self.listeners.get(port)
         if listener is None or not listener.serving:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")

@@ -21,6 +21,8 @@ KINDS = (
     "restart all",
     *TRAFFIC,
 )
+PARTITION = "partition"
+"""Some clients are separated from a broker for a while."""
 LOSING = ("power cut", "disk")
 """Faults in which a broker loses bytes that it had written."""
 LAG = "lag"
@@ -76,7 +78,7 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 
 
 OF_PROGRAMS: Mapping[str, Sequence[str]] = {
-    "network": TRAFFIC,
+    "network": (*TRAFFIC, PARTITION),
     "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all"),
     "processes": ("client", "client", "client", "twin"),
     "disks": LOSING,

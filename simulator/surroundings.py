@@ -129,6 +129,17 @@ def surroundings(loop: VirtualLoop, seed: int) -> Iterator[Surroundings]:
 
 
 @contextmanager
+def outside() -> Iterator[None]:
+    """Give the machine's own time to what runs in the block: a process that is started and waited for."""
+    global _current  # noqa: PLW0603 - as above
+    before, _current = _current, None
+    try:
+        yield
+    finally:
+        _current = before
+
+
+@contextmanager
 def _set(owner: Any, name: str, value: Any) -> Iterator[None]:
     original = getattr(owner, name)
     setattr(owner, name, value)

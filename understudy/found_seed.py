@@ -29,12 +29,16 @@ class Player:
         """Play a seed in this process."""
         return play(self.main, seed, self.options)[0]
 
+    def play_apart(self, seed: int) -> Outcome:
+        """Play a seed in this process, which may end with it."""
+        return play(self.main, seed, self.options, apart=can_fork())[0]
+
     def again(self, seed: int) -> Outcome:
         """Play a seed apart from this process, with other addresses in memory; keep all that it exchanged."""
 
         def perturbed(number: int) -> Outcome:
             kept = [bytearray(16 + at % 512) for at in range(_BLOCKS)]
-            outcome = play(self.main, number, self.options, detailed=True)[0]
+            outcome = play(self.main, number, self.options, detailed=True, apart=can_fork())[0]
             del kept
             return outcome
 
@@ -44,7 +48,7 @@ class Player:
     def broken_ms(self, seed: int, only: frozenset[int], until_ms: float) -> int | None:
         """Play a seed with these faults until its first finding or a time; return when that was, in virtual ms."""
         chosen = replace(self.options, only=only, data_dir=None)
-        (outcome,) = outcomes(lambda number: play(self.main, number, chosen, until_ms)[0], [seed], 1)
+        (outcome,) = outcomes(lambda number: play(self.main, number, chosen, until_ms, apart=can_fork())[0], [seed], 1)
         return outcome.broken_ms if outcome.findings else None
 
 

@@ -99,7 +99,7 @@ def _problem(item: pytest.Function, main: Any) -> str | None:
         with server_path.entered():
             player = Player(main, options(**chosen))
             debugged = len(seeds) == 1 and item.config.getoption("usepdb")
-            played = map(player.play, seeds) if debugged else outcomes(player.play, seeds, 1)
+            played = map(player.play, seeds) if debugged else outcomes(player.play_apart, seeds, 1)
             for outcome in played:
                 if outcome.findings:
                     lines = report(player, outcome, partial(_command, item, outcome.seed), lambda _: None)

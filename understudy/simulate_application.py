@@ -118,12 +118,14 @@ class _Command:
     def _outcomes(self) -> Iterator[Outcome]:
         """Play the seeds; a single one in this process, so that a debugger works."""
         seeds = self._request.seeds
-        return map(self._play, seeds) if len(seeds) == 1 else outcomes(self._play, seeds, self._request.jobs)
+        if len(seeds) == 1:
+            return iter([self._player(seeds[0]).play(seeds[0])])
+        return outcomes(lambda seed: self._player(seed).play_apart(seed), seeds, self._request.jobs)
 
-    def _play(self, seed: int) -> Outcome:
+    def _player(self, seed: int) -> Player:
         folder = self._request.data_dir
         chosen = self._chosen if folder is None else replace(self._chosen, data_dir=folder / f"seed-{seed}")
-        return Player(self._function, chosen).play(seed)
+        return Player(self._function, chosen)
 
     def _report(self, outcome: Outcome) -> None:
         """Report everything about the first seed, and the first finding of the others."""

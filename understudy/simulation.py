@@ -24,6 +24,7 @@ from understudy import server_path
 from understudy.aio import AsyncCluster
 from understudy.errors import ControlError
 from understudy.fault_kinds import FAULTS
+from understudy.judging import Conformance, judge
 from understudy.results import Record, Written
 from understudy.transport import Address, AsyncTransport
 
@@ -67,6 +68,19 @@ class _InProcess(AsyncTransport):
         await self._engine.supervisor.spawn(self._engine.control_plane(scope, receive, send))
         content = b"".join(each.get("body", b"") for each in sent)
         return call.answer(sent[0]["status"], content)
+
+
+class SimulatedCluster(AsyncCluster):
+    """The cluster of a simulation: all operations of :class:`understudy.AsyncCluster`, on virtual time."""
+
+    async def conformance(self, *, since: int = 0, software: Iterable[str] = ()) -> Conformance:
+        """Check the requests in the journal against the rules of the protocol: see :class:`understudy.AsyncCluster`.
+
+        It starts a process, and takes about two seconds of real time.
+        """
+        entries = (await self._ask("journal list", **({"since": since} if since else {})))["entries"]
+        with importlib.import_module("simulator.surroundings").outside():
+            return judge(entries, [software] if isinstance(software, str) else list(software))
 
 
 class Process:
@@ -117,7 +131,7 @@ class Simulation:
         self.random = Random(f"{engine.seed} test")  # noqa: S311 - replayed from the seed
         """A generator for the function's own decisions."""
         self.bootstrap_servers: list[str] = [f"127.0.0.1:{port}" for port in engine.servers.ports]
-        self.cluster = AsyncCluster(Address(""), self.bootstrap_servers, transport=_InProcess(engine))
+        self.cluster = SimulatedCluster(Address(""), self.bootstrap_servers, transport=_InProcess(engine))
         """All operations of `understudy.AsyncCluster`: faults, clock, brokers, holds, journal, diagrams."""
 
     @property
@@ -331,17 +345,18 @@ def run(
 
 
 def play(
-    main: Main, seed: int, chosen: Any, until_ms: float = math.inf, *, detailed: bool = False
+    main: Main, seed: int, chosen: Any, until_ms: float = math.inf, *, detailed: bool = False, apart: bool = False
 ) -> tuple[Outcome, BaseException | None]:
     """Play one seed with these options; return what happened, and the exception of the function, if it raised one.
 
     The server's packages must be importable. ``until_ms``: the run ends at this virtual time, or at its first finding
     if that is earlier; infinite: it is played to its end. ``detailed``: what was exchanged is kept without a finding.
+    ``apart``: this process ends with the run.
     """
     engine = importlib.import_module("simulator.application").ApplicationRun(
         lambda own: main(Simulation(own)), seed, chosen, until_ms
     )
-    engine.run()
+    engine.run(apart=apart)
     outcome = Outcome(
         seed,
         tuple(engine.findings),

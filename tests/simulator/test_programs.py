@@ -9,12 +9,15 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Coroutine
+from random import Random
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from simulator.loop import sleep_ms
+from simulator.loop import VirtualLoop, sleep_ms
+from simulator.network import Disturbance, Network
+from simulator.trace import Trace
 from tests.simulator import copier
 from understudy import simulation
 from understudy.simulation import Simulation, SimulationError
@@ -113,6 +116,34 @@ def test_a_hang_is_reported_with_the_line_that_waits() -> None:
     assert "test_programs.py" in finding
 
 
+def test_a_partition_separates_a_process_from_a_broker_until_it_ends() -> None:
+    """Its connections stall and new ones wait, while another process is served."""
+    loop = VirtualLoop()
+    network = Network(loop, Random(1), Trace())
+    network.broker_of = {9092: 1, 9093: 2}
+    for port in network.broker_of:
+        network._listen(Echo, "", port).serving = True
+    separated = Disturbance(
+        "partition", 5_000_000, Random(1), 0.5, frozenset({1}), apart={"left": True, "right": False}
+    )
+    network.disturbances.append(separated)
+
+    async def connected_s(client: str, port: int) -> float:
+        await network.connect(client, port)
+        return round(loop.time(), 1)
+
+    async def main() -> list[float]:
+        clients = (("left", 9092), ("right", 9092), ("left", 9093))
+        return list(await asyncio.gather(*(connected_s(*each) for each in clients)))
+
+    assert loop.run_until_complete(main()) == [5.0, 0.0, 0.0]
+    loop.close()
+
+
+class Echo(asyncio.Protocol):
+    """A broker's protocol that does nothing."""
+
+
 def test_surroundings_are_the_runs_and_come_back() -> None:
     """Time, random numbers and ids depend on the seed alone, within the run."""
 
@@ -128,8 +159,8 @@ def test_surroundings_are_the_runs_and_come_back() -> None:
         await sleep_ms(5_000)
         seen.append(taken())
 
-    before = random.getstate()
     calm_run(main)
+    before = random.getstate()
     calm_run(main)
     assert seen[0] == seen[1]
     assert seen[0][2] == 5.0
