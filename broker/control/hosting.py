@@ -129,6 +129,11 @@ class Clusters:
         self._starting = 0
         self.recent_ports = RecentPorts()
 
+    @property
+    def further(self) -> list[Hosted]:
+        """The running clusters but the first."""
+        return [hosted for hosted in self.running.values() if hosted is not self.first]
+
     def of(self, id: str) -> Hosted:
         """Return a cluster, running or ended. Raises Problem 404."""
         hosted = self.running.get(id) or self._ended.get(id)

@@ -1,8 +1,8 @@
 """Prometheus metrics, computed at each scrape; serving requests costs nothing more."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -20,8 +20,10 @@ from protocol.log_records.transaction import TransactionState
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.samples import Sample
 
     from broker.cluster.cluster import Cluster
+    from broker.control.hosting import Hosted
 
 _STEP = 64
 """The number of partitions between two pauses."""
@@ -29,19 +31,32 @@ _STEP = 64
 
 @answers("metrics")
 async def read(request: ControlRequest) -> Response:
-    """Return the metrics in Prometheus' text format."""
+    """Return the metrics in Prometheus' text format.
+
+    At the address of the first cluster those of the others follow, with the label `cluster`, their id.
+    """
     await to_thread.run_sync(import_module, "prometheus_client")  # slow, the first time
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0  # noqa: PLC0415
 
-    return Response(await in_slices(_text(_Gathered(request.source))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+    clusters = request.clusters
+    others = () if clusters is None or request.source is not clusters.first.source else clusters.further
+    return Response(await in_slices(_text(request.source, others)), media_type=CONTENT_TYPE_PLAIN_1_0_0)
 
 
-def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
+def _text(source: Watched, others: "Iterable[Hosted]") -> Generator[None, None, bytes]:
     """Encode the metrics one family at a time; a family with many samples comes in parts."""
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
 
+    labelled: dict[str, list[Sample]] = {}
+    for hosted in others:
+        for family in _Gathered(hosted.source).collect():
+            labelled.setdefault(family.name, []).extend(
+                sample._replace(labels={**sample.labels, "cluster": hosted.id}) for sample in family.samples
+            )
+        yield
     text, name = bytearray(), ""
-    for family in gathered.collect():
+    for family in chain(_Gathered(source).collect(), _process()):
+        family.samples += labelled.pop(family.name, ())
         registry = CollectorRegistry()
         registry.register(_One(family))
         lines = generate_latest(registry)
@@ -79,7 +94,6 @@ class _Gathered:
             yield from _logs(self._source.own)
             yield from groups_and_partitions(self._source.own)
         yield from self._steering()
-        yield from _process()
 
     def _requests(self) -> "Iterator[Metric]":
         totals_of_apis = sorted(self._source.journal.counts.by_api.items())

@@ -196,12 +196,21 @@ def test_each_schema_registry_has_subjects_of_its_own(plane: ControlPlane) -> No
         urlopen(f"{one.schema_registry_url}/subjects")  # noqa: S310
 
 
-def test_metrics_are_of_the_cluster_in_the_url(two: tuple[Cluster, Cluster]) -> None:
-    """One topic in one cluster, two in the other."""
+def test_metrics_are_of_the_cluster_in_the_url(plane: ControlPlane, two: tuple[Cluster, Cluster]) -> None:
+    """One topic in one cluster, two in the other; those of the first cluster have the others' with a label."""
     one, other = two
     other.topics.create("more")
-    assert "understudy_topics 1.0" in one.metrics()
-    assert "understudy_topics 2.0" in other.metrics()
+    assert "\nunderstudy_topics 1.0\n" in one.metrics()
+    assert "\nunderstudy_topics 2.0\n" in other.metrics()
+    lines = [line for line in plane.kafka.metrics().splitlines() if "understudy_topics" in line]
+    ids = [each.address.cluster_id for each in two]
+    assert lines == [
+        "# HELP understudy_topics Topics",
+        "# TYPE understudy_topics gauge",
+        "understudy_topics 2.0",
+        f'understudy_topics{{cluster="{ids[0]}"}} 1.0',
+        f'understudy_topics{{cluster="{ids[1]}"}} 2.0',
+    ]
 
 
 def test_commands_that_wait_end_with_their_cluster(plane: ControlPlane) -> None:

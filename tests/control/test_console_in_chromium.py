@@ -99,6 +99,22 @@ def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) ->
     assert [broker.id for broker in plane.kafka.info().brokers] == [1, 2, 3]
 
 
+def test_another_cluster_of_the_process_is_chosen(page: Page, plane: ControlPlane) -> None:
+    """Its topics, and back; with one cluster there is nothing to choose."""
+    page.open(plane.url, "topics")
+    page.sees("Topics")
+    assert page.script("return document.querySelector('#clusters').textContent") == ""
+    with plane.kafka.clusters.create(name="theirs", topics={"only-there": 1}) as other:
+        until(lambda: page.script("return document.querySelector('#clusters select') !== null"), "the chooser", 20)
+        page.choose("Cluster", "theirs")
+        page.open(other.control_url, "topics")
+        page.sees("only-there")
+        assert page.script("return document.querySelector('#clusters select').value") == other.address.cluster_id
+        page.choose("Cluster", "cluster-1")
+        until(lambda: "/clusters/" not in page.script("return location.pathname"), "the first cluster", 20)
+    assert page.complaints() == []
+
+
 def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: ControlPlane) -> None:
     """What is written while the page is open appears; names lead on."""
     page.open(busy.url, "topics")

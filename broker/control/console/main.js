@@ -4,6 +4,7 @@ import { hasToken, Refusal, remember, steers } from "./ask.js";
 import * as clients from "./clients.js";
 import * as clock from "./clock.js";
 import * as cluster from "./cluster.js";
+import * as clusters from "./clusters.js";
 import * as diagrams from "./diagrams.js";
 import { h, patch } from "./dom.js";
 import * as faults from "./faults.js";
@@ -48,6 +49,7 @@ function draw() {
   patch(at("nav"), Object.entries(NAMES).map(([name, text]) =>
     h("a", { key: name, href: `#/${name}`, "aria-current": name === section ? "page" : undefined }, text)));
   if (shown === null || shown.hash !== place()) return;
+  patch(at("clusters"), clusters.render(shown.clusters));
   patch(at("clock"), clock.render(shown.clock, tools));
   at("content").classList.toggle("wide", view.wide === true);
   patch(at("content"), [
@@ -62,10 +64,10 @@ async function round() {
   const { names, view } = address();
   const hash = place();
   try {
-    const [now, data] = await Promise.all([clock.load(), view.load(names)]);
+    const [now, all, data] = await Promise.all([clock.load(), clusters.load(), view.load(names)]);
     if (mine !== asking) return;
     setNow(now.now_ms);
-    shown = { hash, clock: now, data };
+    shown = { hash, clock: now, clusters: all, data };
     settle();
     if (!pressed) draw(); // do not move what is being clicked
   } catch (error) {
