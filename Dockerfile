@@ -48,7 +48,7 @@ USER 10001
 WORKDIR /var/lib/understudy
 VOLUME /data
 EXPOSE 9092 9099
-# The start interval (Docker 25) has a container healthy within a second of readiness.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --start-interval=1s --retries=3 CMD ["understudy-health"]
+# Often, because Docker before 25, Podman and buildah do not know --start-interval, and users wait for the first check.
+HEALTHCHECK --interval=2s --timeout=3s --start-period=10s --retries=5 CMD ["understudy-health"]
 ENTRYPOINT ["understudy"]
 CMD ["serve"]

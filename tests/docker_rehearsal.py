@@ -27,6 +27,21 @@ API_VERSIONS = bytes.fromhex("00000013 0012 0000 00000007 0009") + b"rehearsal"
 API_NAME = re.compile(r"debian:(\w+)-slim")
 
 
+KNOWN_FLAGS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("ARG", "CMD", "ENTRYPOINT", "ENV", "EXPOSE", "LABEL", "RUN", "USER", "VOLUME", "WORKDIR"), frozenset()
+    ),
+    "ADD": frozenset({"chown"}),
+    "COPY": frozenset({"chown", "from"}),
+    "FROM": frozenset({"platform"}),
+    "HEALTHCHECK": frozenset({"interval", "retries", "start-period", "timeout"}),
+}
+"""Instructions and flags that all builders know: Docker 20 to 28 with and without BuildKit, Podman, buildah.
+
+The reference is the classic builder (Docker's `builder/dockerfile/dispatchers.go`), which refuses all other flags.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """An instruction: its keyword in capitals, its flags (`--from=build`), the rest as written."""
@@ -71,7 +86,13 @@ def instruction(text: str, line: int) -> Instruction:
     while match := re.match(r"(--\S+)\s+", rest):
         flags.append(match[1])
         rest = rest[match.end() :]
-    return Instruction(line, keyword.upper(), tuple(flags), rest.strip())
+    made = Instruction(line, keyword.upper(), tuple(flags), rest.strip())
+    if made.keyword not in KNOWN_FLAGS:
+        raise SystemExit(f"rehearsal: line {line}: unknown instruction: {made.keyword}")
+    for flag in flags:
+        if flag.removeprefix("--").partition("=")[0] not in KNOWN_FLAGS[made.keyword]:
+            raise SystemExit(f"rehearsal: line {line}: unknown flag: {flag} (Docker 20 without BuildKit)")
+    return made
 
 
 def variables(rest: str) -> dict[str, str]:
@@ -327,6 +348,9 @@ def size(folder: Path) -> int:
 def main(argv: Sequence[str]) -> int:
     """Rehearse the Dockerfile of the repository, or of the given folder."""
     context = Path(argv[0]) if argv else ROOT
+    if not (context / "Dockerfile").is_file():
+        sys.stderr.write(f"rehearsal: there is no {context / 'Dockerfile'}; name a folder that has one\n")
+        return 2
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         sys.stderr.write("rehearsal: needs root and debootstrap (apt-get install debootstrap)\n")
         return 2

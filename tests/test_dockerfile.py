@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.docker_rehearsal import Instruction, read, variables
+from tests.docker_rehearsal import main as rehearse
 from tests.understudy.serving import serve
 from understudy.serve import OPTIONS
 from understudy.server_path import ALL_PACKAGES
+from understudy.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILES = [ROOT / "Dockerfile", ROOT / "examples" / "compose" / "Dockerfile"]
@@ -91,6 +93,37 @@ def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert [name for name in sorted(copied) if f"!{name}" not in ignored] == []
     assert {*ALL_PACKAGES, "hatch_build.py"} <= copied
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("HEALTHCHECK --interval=1s --start-interval=1s CMD true", "unknown flag: --start-interval=1s"),
+        ("RUN --mount=type=cache,target=/root true", "unknown flag: --mount=type=cache,target=/root"),
+        ("COPY --chmod=755 a /b", "unknown flag: --chmod=755"),
+        ("COPYY a /b", "unknown instruction: COPYY"),
+    ],
+)
+def test_what_not_all_builders_know_is_refused(text: str, problem: str, tmp_path: Path) -> None:
+    """As Docker 20 without BuildKit does; what they know is read."""
+    file = tmp_path / "Dockerfile"
+    file.write_text(f"FROM --platform=linux/amd64 debian:trixie-slim\nCOPY --from=0 --chown=1 a /b\n{text}\n")
+    with pytest.raises(SystemExit, match=f"line 3: {re.escape(problem)}"):
+        read(file)
+    file.write_text("FROM debian:trixie-slim\nHEALTHCHECK --interval=1s --retries=3 CMD true\n")
+    assert [step.keyword for step in read(file)] == ["FROM", "HEALTHCHECK"]
+
+
+def test_a_folder_without_a_dockerfile_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one sentence."""
+    assert rehearse([str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"rehearsal: there is no {tmp_path}/Dockerfile; name a folder that has one\n"
+
+
+def test_the_image_of_compose_is_the_one_that_the_packages_start() -> None:
+    """Once built, a container of it is the last place where they look."""
+    text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8")
+    assert f"\n    image: understudy:{__version__}\n" in text
 
 
 def test_hadolint_finds_nothing() -> None:
