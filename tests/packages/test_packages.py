@@ -339,6 +339,52 @@ def test_the_tests_of_the_package_for_java(tmp_path: Path) -> None:
     assert re.search(r"Tests run: 18, Failures: 0, Errors: 0, Skipped: 0\n", printed), printed
 
 
+def first_test(language: str, project: Path) -> Iterator[str]:
+    """Write the files of the README's first test into a folder; yield its commands, each block as a script."""
+    text = (PACKAGES / language / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## First test\n")[2].partition("\n## ")[0]
+    for name, body in re.findall(r"(?:`(\S+)`:\n\n)?```\w*\n(.*?)```", section, re.DOTALL):
+        if name:
+            (project / name).write_text(body, encoding="utf-8")
+        else:
+            yield body.replace("/path/to/understudy", "$PRINTED_CHECKOUT")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("language", SOURCES)
+def test_the_first_test_of_a_readme_runs_as_printed(language: str, tmp_path: Path) -> None:
+    """From an empty folder, with the archive of `make packages`, and the server where it has put it."""
+    needs({"node": "npm", "go": "go", "java": "mvn", "rust": "cargo"}[language])
+    project, checkout = tmp_path / "orders", tmp_path / "checkout"
+    project.mkdir()
+    server = Path(sys.executable).with_name("understudy")
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PRINTED_CHECKOUT": str(checkout), "GOTOOLCHAIN": "auto",
+           "GOMODCACHE": str(tmp_path / "modules"), "GOFLAGS": "-modcacherw", "GOCACHE": str(CACHE / "build" / "go"),
+           "PATH": os.pathsep.join(part for part in os.environ["PATH"].split(os.pathsep) if ".venv" not in part)}  # fmt: skip
+    ran(
+        [sys.executable, ROOT / "tools/build_packages.py", f"{checkout}/dist/packages", language, "--link", server],
+        **env,
+    )
+    shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
+    script = "set -e\n"
+    for commands in first_test(language, project):
+        script += commands
+        printed = ran(
+            ["bash", "-c", script if commands.startswith("export") else f"{variables(script)}{commands}"],
+            project,
+            **env,
+        )
+    assert {"node": "# pass 1", "go": "ok", "java": "", "rust": "test an_order_is_sent_once ... ok"}[
+        language
+    ] in printed
+
+
+def variables(script: str) -> str:
+    """The exports of a script, for the one that continues it."""
+    return "".join(f"{line}\n" for line in script.splitlines() if line.startswith(("set ", "export ")))
+
+
 RUNNERS = {
     "jest": ("jest@30", ["npx", "--no-install", "jest"], "const { useKafka } = require('understudy-kafka/jest');"),
     "jest-without-globals": (
