@@ -359,13 +359,16 @@ def test_the_first_test_of_a_readme_runs_as_printed(language: str, tmp_path: Pat
     project, checkout = tmp_path / "orders", tmp_path / "checkout"
     project.mkdir()
     server = Path(sys.executable).with_name("understudy")
-    env = {"XDG_CACHE_HOME": str(tmp_path), "PRINTED_CHECKOUT": str(checkout), "GOTOOLCHAIN": "auto",
-           "GOMODCACHE": str(tmp_path / "modules"), "GOFLAGS": "-modcacherw", "GOCACHE": str(CACHE / "build" / "go"),
-           "PATH": os.pathsep.join(part for part in os.environ["PATH"].split(os.pathsep) if ".venv" not in part)}  # fmt: skip
-    ran(
-        [sys.executable, ROOT / "tools/build_packages.py", f"{checkout}/dist/packages", language, "--link", server],
-        **env,
-    )
+    path = [part for part in os.environ["PATH"].split(os.pathsep) if ".venv" not in part]
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PRINTED_CHECKOUT": str(checkout), "PATH": os.pathsep.join(path)}
+    env |= {"GOTOOLCHAIN": "auto", "GOMODCACHE": str(tmp_path / "modules"), "GOFLAGS": "-modcacherw"}
+    builder: list[str | Path] = [
+        sys.executable,
+        ROOT / "tools/build_packages.py",
+        f"{checkout}/dist/packages",
+        language,
+    ]
+    ran([*builder, "--link", server], ROOT, **env)
     shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
     script = "set -e\n"
     for commands in first_test(language, project):
