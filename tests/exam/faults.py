@@ -126,8 +126,8 @@ READ: Final = (
     "FindCoordinator.coordinators.host", "FindCoordinator.coordinators.port", "Metadata.brokers",
     "Metadata.brokers.node_id", "Metadata.brokers.host", "Metadata.brokers.port", "Metadata.topics.topic_id",
     "Metadata.topics.partitions", "Metadata.topics.partitions.leader_id", "Metadata.topics.partitions.leader_epoch",
-    "Metadata.topics.partitions.partition_index", "Produce.responses.partition_responses",
-    "Produce.responses.partition_responses.index", "Produce.responses.partition_responses.base_offset",
+    "Metadata.topics.partitions.partition_index", "Produce.responses",
+    "Produce.responses.name", "Produce.responses.partition_responses.base_offset",
     "InitProducerId.producer_id", "InitProducerId.producer_epoch", "EndTxn.producer_id", "EndTxn.producer_epoch",
     "Fetch.responses.partitions.aborted_transactions", "Fetch.responses.partitions.aborted_transactions.producer_id",
     "Fetch.responses.partitions.aborted_transactions.first_offset", "Fetch.responses.partitions.records",
@@ -137,7 +137,7 @@ READ: Final = (
     "OffsetCommit.topics.partitions", "OffsetFetch.groups.topics", "OffsetFetch.groups.topics.name",
     "OffsetFetch.groups.topics.partitions", "OffsetFetch.groups.topics.partitions.partition_index",
     "OffsetFetch.groups.topics.partitions.committed_offset", "TxnOffsetCommit.topics.partitions",
-    "ConsumerGroupHeartbeat.member_epoch", "ConsumerGroupHeartbeat.assignment",
+    "ConsumerGroupHeartbeat.member_epoch",
     "ConsumerGroupHeartbeat.assignment.topic_partitions.topic_id",
     "ConsumerGroupHeartbeat.assignment.topic_partitions.partitions", "ShareGroupHeartbeat.member_epoch",
     "ShareGroupHeartbeat.assignment.topic_partitions.topic_id",
@@ -146,6 +146,47 @@ READ: Final = (
     "ShareFetch.responses.partitions.acquired_records.last_offset",
 )  # fmt: skip
 """The fields of responses, besides error codes, that the reference client reads."""
+
+
+RESUMED: Final = ("groups/commit-and-resume", "groups/offsets-of-three-partitions", "transactions/pending-offsets")
+PREFERRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "OffsetCommit": (*RESUMED, "groups/static-member-fenced", "consumer-protocol/commit-and-resume"),
+    "OffsetFetch": (*RESUMED, "consumer-protocol/plain", "consumer-protocol/commit-and-resume"),
+    "TxnOffsetCommit": ("transactions/exactly-once-copy", "transactions/offsets-one-partition-refused"),
+    "Heartbeat": ("groups/plain", "groups/static-member-returns", "groups/coordinator-moves"),
+    "LeaveGroup": ("groups/leaves-when-closed",),
+    "ListOffsets": ("groups/latest", "consumers/open-transaction"),
+    "Fetch": ("consumers/interleaved-aborted", "consumers/open-transaction", "consumers/leader-returns"),
+    "Metadata": ("truncation/without-reset", "produce/three-partitions"),
+    "ShareAcknowledge": ("share/accept", "share/release"),
+    "ConsumerGroupHeartbeat": ("consumer-protocol/two-members", "consumer-protocol/plain"),
+}
+"""API -> scenarios that depend on what it carries."""
+ONCE: Final = "the error comes once, and the client asks again in any case; where the state lasts, it is found"
+EQUIVALENT: Final = (
+    (r"send \w+\.(.*_bytes|.*timeout_ms|max_wait_ms|batch_size|max_records) other", "one more is allowed"),
+    (r"send Fetch\..*high_watermark", "of followers only"),
+    (r"send Fetch\.topics\.partitions\.partition_max_bytes 0", "the broker returns one batch at least"),
+    (r"send Fetch\.session_epoch", "0 begins a session, and the reference client uses none"),
+    (r"read Fetch\.session_id", "the reference client uses no sessions; those of others are checked on the wire"),
+    (r"send RecordBatch\.records\.(headers|timestamp_ms)", "the contract of drivers has none"),
+    (r"send Metadata\.allow_auto_topic_creation", "the cluster of the exam creates none"),
+    (
+        r"take (Produce|Fetch) (UNKNOWN_SERVER_ERROR|SNAPSHOT_NOT_FOUND) as REQ",
+        "a client may repeat what it does not know",
+    ),
+    (r"take ShareAcknowledge \w+ as REQ", "it is reported as failed, by another name"),
+    (r"(first|last) Produce\.responses", "what a response does not mention is sent again"),
+    (r"take Produce OUT_OF_ORDER_SEQUENCE_NUMBER as UNK", "either ends the transaction"),
+    (r"send ShareFetch\.(batch_size|min_bytes) 0", "a preference that the broker need not follow"),
+    (r"take OffsetCommit \w+ as UNK", "a commit may be reported as failed"),
+    (r"take Sasl\w+ \w+ as REQ", "any error ends the authentication"),
+    (r"take Metadata", "the reference client looks for a leader in each response"),
+    (r"take \w+ (GROUP|TOPIC)_AUTHORIZATION_FAILED as REQ", "access may be granted later"),
+    (r"take \w+ \w+ as NONE", ONCE),
+    (r"read \w+\.member_id", "the client keeps the id that it chose itself"),
+)
+"""Patterns of faults that no scenario can find, and why."""
 
 
 @dataclass(frozen=True)
@@ -188,23 +229,25 @@ class Observed:
                     self.fields[f"{path} of several"].add(scenario)
 
     def scenarios(self, mutation: str) -> list[str]:
-        """Return the scenarios in which a fault can have an effect, the quickest first."""
-        parts = mutation.split()
-        match parts:
+        """Return the scenarios in which a fault can have an effect: those that are about it, then the quickest."""
+        pairs = [*MUTANTS.items(), *((name, each) for name, each, _ in FURTHER)]
+        about = [name for name, each in pairs if each == mutation]
+        match mutation.split():
             case ["send", path, _] if path.startswith("RecordBatch."):
-                found = self.apis["Produce"]
+                api, found = "Produce", self.apis["Produce"]
             case ["send", path, _]:
-                found = self.fields[path]
+                api, found = path.partition(".")[0], self.fields[path]
             case ["read", path, _]:
-                found = self.fields[f"{path} read"] or self.apis[path.split(".")[0]]
+                api = path.partition(".")[0]
+                found = self.fields[f"{path} read"] or self.apis[api]
             case ["take", api, code, _, _]:
                 found = self.codes[api, code]
             case ["first" | "last", path]:
-                found = self.fields[f"{path} of several"]
+                api, found = path.partition(".")[0], self.fields[f"{path} of several"]
             case _:
-                pairs = [*MUTANTS.items(), *((name, each) for name, each, _ in FURTHER)]
-                return [name for name, each in pairs if each == mutation]
-        return sorted(found, key=lambda name: self.seconds.get(name, 99.0))
+                return about
+        about += [name for name in PREFERRED.get(api, ()) if name in found]
+        return list(dict.fromkeys([*about, *sorted(found, key=lambda name: self.seconds.get(name, 99.0))]))
 
 
 def leaves(message: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -221,11 +264,16 @@ def leaves(message: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, message
 
 
+def why_equivalent(mutation: str) -> str:
+    """Return why no scenario can find a fault; empty, if one should."""
+    return next((why for pattern, why in EQUIVALENT if re.match(pattern, mutation)), "")
+
+
 def wrong_values(path: str, values: Iterable[Any]) -> Iterator[str]:
     """Return what a field may be sent or read as instead."""
     known = [value for value in values if value is not None]
     yield "other"
-    if any(isinstance(value, bool) for value in known):
+    if any(isinstance(value, bool) for value in known) or path.endswith("topic_id"):
         return
     if any(isinstance(value, int) and value not in {0, -1} for value in known):
         yield "-1" if re.search(r"(epoch|generation\w*|_id|sequence)$", path) else "0"

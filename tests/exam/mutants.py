@@ -219,6 +219,8 @@ SHAPES = {
     "consumers/damaged-batch-is-not-skipped": "skips-damaged-batches",
     "groups/commit-one-partition-refused": "first OffsetCommit.topics.partitions",
     "groups/offsets-of-three-partitions": "first OffsetFetch.groups.topics.partitions",
+    "transactions/copy-of-three-partitions": "send TxnOffsetCommit.topics.partitions.partition_index 0",
+    "consumers/after-deletion": "read ListOffsets.topics.partitions.offset other",
     "transactions/offsets-one-partition-refused": "first TxnOffsetCommit.topics.partitions",
     **{f"produce/compressed-{each}": "send RecordBatch.codec 0" for each in ("gzip", "snappy", "lz4", "zstd")},
     **{f"consumers/compressed-{each}": "skips-compressed-batches" for each in ("gzip", "snappy", "lz4", "zstd")},
@@ -238,6 +240,9 @@ STATES = {
     "transactions/zombie-copier": "forgets-its-membership",
 }
 ANSWERED = {
+    "produce/request-timed-out": "take Produce REQUEST_TIMED_OUT as NONE",
+    "produce/not-enough-replicas-after-append": "take Produce NOT_ENOUGH_REPLICAS_AFTER_APPEND as NONE",
+    "transactions/produce-concurrent-transactions": "take Produce CONCURRENT_TRANSACTIONS as NONE",
     "consumers/unknown-topic-or-partition": ERRORS,
     "consumers/replica-not-available": ERRORS,
     "consumers/list-offsets-offset-not-available": ERRORS,

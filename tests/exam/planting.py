@@ -7,20 +7,22 @@ effect, until one of them finds it. All of it takes some ten minutes on two core
 # ruff: noqa: T201 -- a program
 
 import argparse
+import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.exam.faults import Fault, Observed, faults
+from tests.exam.faults import Fault, Observed, faults, why_equivalent
 from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
-from understudy.client import Cluster, start
-from understudy.exam.runner import BROKEN, OPTIONS, Runner
+from understudy.client import Cluster
+from understudy.exam.report import markdown_text
+from understudy.exam.runner import BROKEN, OPTIONS, UNSTEERED, Runner, started
 from understudy.exam.scenario import SCENARIOS
 
 TIMEOUT_MS: Final = 3_000
@@ -41,19 +43,26 @@ class Found:
     problem: str = ""
     tried: int = 0
 
+    @property
+    def why_not(self) -> str:
+        """Return why no scenario can find it; empty if one did or should, or if none met the situation."""
+        return why_equivalent(self.fault.mutation) if self.tried and not self.scenario else ""
 
-def on_clusters(work: Iterable[Callable[[Cluster], None]], jobs: int) -> None:
-    """Run functions on clusters of their own, several at a time; a hanging one is left behind with its cluster."""
+
+def on_clusters(work: Iterable[Callable[[Cluster], bool]], jobs: int) -> None:
+    """Run functions on clusters of their own, several at a time; one that returns False leaves its cluster unusable."""
     waiting, lock = iter(work), threading.Lock()
 
     def job() -> None:
-        with start(**OPTIONS) as cluster:
-            while True:
-                with lock:
-                    each = next(waiting, None)
-                if each is None:
-                    return
-                each(cluster)
+        while True:
+            with started(OPTIONS) as cluster:
+                usable = True
+                while usable:
+                    with lock:
+                        each = next(waiting, None)
+                    if each is None:
+                        return
+                    usable = each(cluster)
 
     threads = [threading.Thread(target=job) for _ in range(jobs)]
     for thread in threads:
@@ -66,8 +75,8 @@ def observe(jobs: int) -> Observed:
     """Play the exam with the honest client."""
     observed, lock = Observed(), threading.Lock()
 
-    def play(name: str) -> Callable[[Cluster], None]:
-        def on(cluster: Cluster) -> None:
+    def play(name: str) -> Callable[[Cluster], bool]:
+        def on(cluster: Cluster) -> bool:
             began = time.monotonic()
             verdict, problem, _ = Runner(InProcess).play(cluster, SCENARIOS[name])
             seconds = time.monotonic() - began
@@ -75,6 +84,7 @@ def observe(jobs: int) -> Observed:
                 observed.add(name, cluster.journal.find(limit=10_000), seconds)
                 if verdict in BROKEN:
                     print(f"the honest client: {name}: {problem}", flush=True)
+            return not problem.startswith(UNSTEERED)
 
         return on
 
@@ -96,17 +106,19 @@ def limited(call: Callable[[], Any], limit_s: float) -> Any:
     return future.result(limit_s)
 
 
-def look_for(cluster: Cluster, fault: Fault, names: Sequence[str]) -> Found:
-    """Play a fault until a scenario finds it."""
+def look_for(cluster: Cluster, fault: Fault, names: Sequence[str]) -> tuple[Found, bool]:
+    """Play a fault until a scenario finds it; also return whether the cluster can be used further."""
     runner = Runner(lambda: InProcess(fault.mutation), timeout_ms=TIMEOUT_MS)
+    usable = True
     for tried, name in enumerate(names, 1):
         try:
             verdict, problem, _ = limited(partial(runner.play, cluster, SCENARIOS[name]), LIMIT_S)
         except TimeoutError:
-            return Found(fault, name, "fail", "the library does not return", tried)
+            return Found(fault, name, "fail", "the library does not return", tried), False
         if verdict in BROKEN:
-            return Found(fault, name, verdict.value, problem, tried)
-    return Found(fault, tried=len(names))
+            return Found(fault, name, verdict.value, problem, tried), usable
+        usable = usable and not problem.startswith(UNSTEERED)
+    return Found(fault, tried=len(names)), usable
 
 
 def spread(names: Sequence[str], limit: int) -> list[str]:
@@ -114,25 +126,25 @@ def spread(names: Sequence[str], limit: int) -> list[str]:
     queues: dict[str, list[str]] = {}
     for name in names:
         queues.setdefault(name.partition("/")[0], []).append(name)
-    chosen: list[str] = []
-    while len(chosen) < min(limit, len(names)):
+    chosen = list(names[: limit // 2])  # those that are about it
+    while len(chosen) < limit and any(queues.values()):
         for queue in queues.values():
             if queue and len(chosen) < limit:
                 chosen.append(queue.pop(0))
-    return chosen
+    return list(dict.fromkeys(chosen))
 
 
 def search(table: Sequence[Fault], observed: Observed, jobs: int, plays: int) -> list[Found]:
     """Look for each fault."""
     results: dict[str, Found] = {}
 
-    def play(fault: Fault) -> Callable[[Cluster], None]:
-        def on(cluster: Cluster) -> None:
-            found = look_for(cluster, fault, spread(observed.scenarios(fault.mutation), plays))
+    def play(fault: Fault) -> Callable[[Cluster], bool]:
+        def on(cluster: Cluster) -> bool:
+            found, usable = look_for(cluster, fault, spread(observed.scenarios(fault.mutation), plays))
             results[fault.mutation] = found
-            print(
-                f"{found.scenario or 'MISSED':40} {fault.mutation}  ({found.tried}) {found.problem[:160]}", flush=True
-            )
+            place = found.scenario or ("EQUIVALENT" if found.why_not else "MISSED")
+            print(f"{place:40} {fault.mutation}  ({found.tried}) {found.problem[:160]}", flush=True)
+            return usable
 
         return on
 
@@ -154,8 +166,51 @@ def main() -> None:
     table = [each for each in faults(observed) if not arguments.only or any(o in each.mutation for o in arguments.only)]
     began = time.monotonic()
     found = search(table, observed, arguments.jobs, arguments.plays)
+    equivalent = sum(bool(each.why_not) for each in found)
     count = sum(bool(each.scenario) for each in found)
-    print(f"{len(table)} faults, {count} found, in {time.monotonic() - began:.0f} s")
+    seconds = time.monotonic() - began
+    print(f"{len(table)} faults, {count} found, {equivalent} equivalent, in {seconds:.0f} s")
+    if arguments.out is not None:
+        arguments.out.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
+
+
+ABOUT: Final = """\
+# What the exam finds
+
+For authors of client libraries, and for anyone who wants to know what a verdict of [`understudy exam`](exam.md) proves.
+{total} faults were made from the protocol and planted in a small client that passes the exam, one at a time: each field
+of a request that it fills is sent as another, each field of a response that it reads is read as another, only the
+first or the last row of a list is read, each error code is taken for a success or for an error of another class, and
+what the client does wrong in other ways. The exam finds {found} of them; {equivalent} have no effect that could be
+seen; {missed} are missed. `python -m tests.exam.planting --out docs/exam-faults.md` plays them again and writes this
+page.
+
+A fault is played only in scenarios in which it can have an effect, until one of them finds it: *found by* is that
+scenario, not the only one."""
+
+
+def page(results: Sequence[Found]) -> Iterator[str]:
+    """Return the page of the table."""
+    missed = [each for each in results if not each.scenario and not each.why_not]
+    found = sum(bool(each.scenario) for each in results)
+    equivalent = len(results) - found - len(missed)
+    yield ABOUT.format(total=len(results), found=found, equivalent=equivalent, missed=len(missed))
+    for kind in dict.fromkeys(each.fault.kind for each in results):
+        rows = [each for each in results if each.fault.kind == kind]
+        yield f"\n## {kind.capitalize()}: {sum(bool(each.scenario) for each in rows)} of {len(rows)}\n"
+        yield "| fault | found by | what is reported |"
+        yield "|---|---|---|"
+        for each in rows:
+            text = " ".join(markdown_text(unnumbered(each.problem)[:160]).split())
+            by = each.scenario or ("no effect" if each.why_not else "**missed**")
+            why_not = each.why_not or ("" if each.tried else "no scenario brings it about")
+            yield f"| `{each.fault.mutation}` | {by} | {text if each.scenario else why_not} |"
+
+
+def unnumbered(problem: str) -> str:
+    """Return a report without what differs from one run to the next."""
+    problem = re.sub(r"request \d+, ", "", problem)
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}x?|127\.0\.0\.1:\d+|\b\d{6,}\b", "...", problem)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from understudy.exam import command, report
 from understudy.exam.command import deliver, main, selected
 from understudy.exam.driver import Driver, DriverProblem
-from understudy.exam.driver_api import CAPABILITIES, COMMANDS, schema
+from understudy.exam.driver_api import CAPABILITIES, COMMANDS, reference, schema
 from understudy.exam.exercise import Exercise
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, changes
@@ -98,6 +98,21 @@ def test_every_need_is_a_capability() -> None:
     assert {need for each in SCENARIOS.values() for need in each.needs} <= CAPABILITIES.keys()
     assert {each.capability for each in COMMANDS.values() if each.capability} <= CAPABILITIES.keys()
     assert len(schema()["$defs"]["command"]["oneOf"]) == len(COMMANDS)
+
+
+def test_the_page_has_each_command_with_its_result() -> None:
+    """A driver can be written from the page alone; `driver_api.reference` returns its table."""
+    page = (Path(__file__).parents[2] / "docs" / "exam.md").read_text(encoding="utf-8")
+    assert [line for line in reference() if line not in page.splitlines()] == []
+
+
+def test_the_schema_has_each_result() -> None:
+    """Lists with what their rows have, and errors as they are answered."""
+    results = schema()["$defs"]["results"]
+    assert results.keys() == COMMANDS.keys()
+    one, other = results["flush"]["properties"]["outcomes"]["items"]["oneOf"]
+    assert (one["required"], other["required"]) == (["id", "offset"], ["id", "error"])
+    assert results["poll"]["properties"]["errors"]["items"] == {"$ref": "#/$defs/error"}
 
 
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

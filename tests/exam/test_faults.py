@@ -1,13 +1,17 @@
 """Faults made from the protocol (`tests/exam/faults.py`) are found: a sample here, all of them in the nightly run."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
-from tests.exam.faults import CODES
+from tests.exam import planting
+from tests.exam.faults import CODES, Fault
+from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from tests.exam.reference.planted import Planted
 from understudy.client import Cluster, start
@@ -15,6 +19,7 @@ from understudy.exam.runner import OPTIONS, Runner
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
+PAGE = Path(__file__).parents[2] / "docs" / "exam-faults.md"
 TIMEOUT_MS = 3_000
 ON_THE_WIRE = (
     ("send Produce.acks 1", "produce/plain", "Produce"),
@@ -69,6 +74,47 @@ def test_a_client_with_many_faults_does_not_pass(exam_cluster: Cluster) -> None:
     assert {name for name, verdict in verdicts.items() if verdict is Verdict.FAIL} >= {
         "produce/plain", "groups/commit-and-resume", "transactions/commit",
     }  # fmt: skip
+
+
+def rows() -> list[tuple[str, str]]:
+    """The faults of the page, and the scenario that finds each."""
+    return re.findall(r"^\| `(.+?)` \| (\S+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_page_names_scenarios_that_there_are() -> None:
+    """Its numbers are those of its rows; of 700 faults at least four in five are found."""
+    found = [name for _, name in rows() if name in SCENARIOS]
+    others = {name for _, name in rows()} - SCENARIOS.keys()
+    assert others <= {"no", "**missed**"}
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    numbers = re.search(
+        r"(\d+) faults were made .* The exam finds (\d+) of them; (\d+) have .*; (\d+) are missed", text
+    )
+    assert numbers is not None
+    total, count, none, missed = map(int, numbers.groups())
+    assert (total, count, none + missed) == (len(rows()), len(found), len(rows()) - len(found))
+    assert count > 0.8 * total > 200
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3_000)
+def test_each_fault_of_the_page_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the scenario that the page names; a second time if not at once, as the machine may be busy."""
+    for module in (consumer, consumer_protocol, share_consumer):
+        monkeypatch.setattr(module, "DEADLINE_S", planting.DEADLINE_S)
+    missed: list[str] = []
+
+    def play(mutation: str, name: str) -> Callable[[Cluster], bool]:
+        def on(cluster: Cluster) -> bool:
+            found, usable = planting.look_for(cluster, Fault("", mutation), [name, name])
+            if not found.scenario:
+                missed.append(mutation)
+            return usable
+
+        return on
+
+    planting.on_clusters([play(*row) for row in rows() if row[1] in SCENARIOS], planting.JOBS)
+    assert missed == []
 
 
 class Message:

@@ -10,7 +10,8 @@ from typing import Any, Self, cast
 import pytest
 
 from understudy.client import Cluster
-from understudy.errors import UnderstudyError
+from understudy.errors import ControlError, StartError, UnderstudyError
+from understudy.exam import runner
 from understudy.exam.driver import DriverProblem, NotSupported
 from understudy.exam.exercise import Exercise, NotExercised, Outcome, Producer, Violation
 from understudy.exam.level import Level
@@ -73,6 +74,67 @@ def scenarios(count: int, play: Any) -> list[Scenario]:
     none: frozenset[str] = frozenset()
     about = ("a title", Level.MUST, "a rule", none, none, "what is correct", "what is lost")
     return [Scenario(f"made/{number}", *about, play) for number in range(count)]
+
+
+def test_a_cluster_that_cannot_be_steered_is_replaced() -> None:
+    """A broker that does not start again, as its port is taken, is no fault of the library: once more, elsewhere."""
+    opened, plays = Opened(), list[Cluster]()
+
+    def play(exercise: Exercise) -> None:
+        plays.append(exercise.cluster)
+        if len(plays) == 1:
+            raise ControlError(500, "port 1 cannot be bound")
+
+    result = Runner(Silent, opened=opened).run(scenarios(2, play))
+    assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.PASS]
+    assert (opened.count, len(plays)) == (2, 3)
+    assert plays[0] is not plays[1]
+
+
+def test_a_scenario_whose_steering_fails_twice_is_not_exercised() -> None:
+    """Then the cause is named."""
+    opened = Opened()
+
+    def play(_exercise: Exercise) -> None:
+        raise ControlError(500, "port 1 cannot be bound")
+
+    (result,) = Runner(Silent, opened=opened).run(scenarios(1, play)).results
+    assert (result.verdict, opened.count) == (Verdict.NOT_EXERCISED, 2)
+    assert "port 1 cannot be bound" in result.problem
+
+
+def test_a_start_that_fails_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that was free may be taken by the time that it is bound; a second failure has another cause."""
+    failures = [StartError("the port is taken")]
+
+    def start(**options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return options
+
+    monkeypatch.setattr(runner, "start", start)
+    assert cast("Any", runner.started({"brokers": 3})) == {"brokers": 3}
+    failures += [StartError("no"), StartError("no")]
+    with pytest.raises(StartError):
+        runner.started({})
+
+
+def test_an_outcome_that_is_reported_twice_is_a_finding() -> None:
+    """An application that counts outcomes would be wrong."""
+
+    class Repeating(Silent):
+        def call(self, command: str, **fields: Any) -> Mapping[str, Any]:  # noqa: ARG002 - as above
+            return {"outcomes": [{"id": 0, "offset": 0}], "pending": 0} if command == "flush" else {}
+
+    def play(exercise: Exercise) -> None:
+        producer = Producer(exercise, "p")
+        producer.send(["r00"])
+        producer.flush()
+        assert producer.sent[0].acknowledged
+        producer.flush()
+
+    (result,) = Runner(Repeating, opened=Opened(), plays=1).run(scenarios(1, play)).results
+    assert (result.verdict, result.problem) == (Verdict.FAIL, "the outcome of record 'r00' was reported twice")
 
 
 def test_two_scenarios_are_played_at_a_time() -> None:

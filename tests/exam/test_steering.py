@@ -15,6 +15,7 @@ OF_NAMES = {
     "clock": "clock",
     "evict": "members",
     "MADE": "topics",
+    "start_at": "topics",
     "configure": "topics",
     "versions": "versions",
     "security": "listeners",

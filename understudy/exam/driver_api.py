@@ -4,6 +4,7 @@ One command per line on stdin, one answer per line on stdout, in the same order.
 and has one of ``result`` (an object), ``error`` (``class``, ``code``, ``message``) or ``unsupported`` (a sentence).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -110,12 +111,17 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "producer",
         ),
         "flush": Command(
-            "Wait for the outcome of all records sent so far.",
+            "Wait for the outcomes of all records sent so far; report each once, and how many records have none yet.",
             {"producer": "string", "timeout_ms": "integer"},
             {"outcomes": "list of {id, offset} or {id, error}", "pending": "integer"},
             "producer",
         ),
-        "init_transactions": Command("", {"producer": "string", "timeout_ms": "integer"}, {}, "transactions"),
+        "init_transactions": Command(
+            "Get a producer id; what an earlier producer left open is ended.",
+            {"producer": "string", "timeout_ms": "integer"},
+            {},
+            "transactions",
+        ),
         "begin": Command("Begin a transaction.", {"producer": "string"}, {}, "transactions"),
         "send_offsets": Command(
             "Add the positions of a consumer to the transaction.",
@@ -155,7 +161,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "subscribe": Command("Join the group.", {"consumer": "string", "topics": "list of strings"}, {}, "groups"),
         "poll": Command(
-            "Return what has arrived, after waiting at most this long for a first record.",
+            "Return what has arrived, after waiting at most this long for a first record; the position is after them.",
             {"consumer": "string", "timeout_ms": "integer"},
             {"records": "list of {topic, partition, offset, key, value}", "errors": "list of errors"},
             "consumer",
@@ -168,13 +174,13 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "assignment",
         ),
         "seek": Command(
-            "Move to an offset.",
+            "Move to an offset: the next `poll` returns nothing that was fetched before.",
             {"consumer": "string", "topic": "string", "partition": "integer", "offset": "integer"},
             {},
             "seek",
         ),
         "commit_offsets": Command(
-            "Commit the positions of the consumer and wait for the answer.",
+            "Commit the positions, after the last records that `poll` returned, and wait for the answer.",
             {"consumer": "string", "timeout_ms": "integer"},
             {},
             "commit_offsets",
@@ -219,19 +225,54 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
 )
 
 
+_KINDS: Final = {"string": "string", "integer": "integer", "boolean": "boolean"}
+_ROW: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: {"type": "integer"} for name in ("id", "partition", "offset")},
+    **{name: {"type": "string"} for name in ("topic", "value")},
+    "key": {"type": ["string", "null"]},
+    "error": {"$ref": "#/$defs/error"},
+}
+"""What the rows in lists have."""
+
+
+def _typed(kind: str) -> dict[str, Any]:
+    """Return the JSON schema of a kind, as `Command` names it."""
+    if kind in _KINDS:
+        return {"type": _KINDS[kind]}
+    if kind == "string or null":
+        return {"type": ["string", "null"]}
+    if kind == "list of errors":
+        return {"type": "array", "items": {"$ref": "#/$defs/error"}}
+    if kind.startswith("list of {"):
+        rows = [each.replace(" or null", "").split(", ") for each in re.findall(r"{(.*?)}", kind)]
+        items = [{"type": "object", "required": row, "properties": {name: _ROW[name] for name in row}} for row in rows]
+        return {"type": "array", "description": kind, "items": items[0] if len(items) == 1 else {"oneOf": items}}
+    if kind.startswith("list of"):
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": "string", "enum": kind.replace(" or ", ", ").split(", ")}
+
+
+def _object(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(fields),
+        "properties": {name: _typed(kind) for name, kind in fields.items()},
+    }
+
+
+def reference() -> list[str]:
+    """Return the table of commands in Markdown: fields, result, capability."""
+    lines = ["| command | fields | result | capability |", "|---|---|---|---|"]
+    for name, command in COMMANDS.items():
+        optional = ["[those of TLS and SASL]"] if command.optional is SECURITY else [f"[{e}]" for e in command.optional]
+        fields = ", ".join([*command.fields, *optional])
+        result = "; ".join(f"`{each}`: {kind}" for each, kind in command.result.items()) or "`{}`"
+        lines.append(f"| `{name}`: {command.about} | {fields} | {result} | {command.capability or ''} |")
+    return lines
+
+
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of commands and answers, for drivers' own tests and for code generators."""
-    kinds = {"string": "string", "integer": "integer", "boolean": "boolean"}
-
-    def typed(kind: str) -> dict[str, Any]:
-        if kind in kinds:
-            return {"type": kinds[kind]}
-        if kind == "string or null":
-            return {"type": ["string", "null"]}
-        if kind.startswith("list of"):
-            return {"type": "array", "description": kind}
-        return {"type": "string", "enum": kind.replace(" or ", ", ").split(", ")}
-
+    """Return the JSON schema of commands, answers and each command's result, for tests and for code generators."""
     error = {
         "type": "object",
         "required": ["class", "code", "message"],
@@ -250,7 +291,7 @@ def schema() -> dict[str, Any]:
             "properties": {
                 "id": {"type": "integer"},
                 "command": {"const": name},
-                **{name: typed(kind) for name, kind in {**command.fields, **command.optional}.items()},
+                **{name: _typed(kind) for name, kind in {**command.fields, **command.optional}.items()},
             },
         }
         for name, command in COMMANDS.items()
@@ -269,5 +310,10 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Understudy exam driver, version {VERSION}",
-        "$defs": {"command": {"oneOf": commands}, "answer": answer, "error": error},
+        "$defs": {
+            "command": {"oneOf": commands},
+            "answer": answer,
+            "error": error,
+            "results": {name: {"title": name, **_object(command.result)} for name, command in COMMANDS.items()},
+        },
     }

@@ -27,6 +27,7 @@ JOBS: Final = 6
 """Number of scenarios played in parallel. Most of the time they wait for the library."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
+UNSTEERED: Final = "the cluster did not do what the scenario needs"
 WITHOUT_FAULTS: Final = frozenset(
     {"consumers/open-transaction", "consumer-protocol/plain", "groups/plain", "transactions/exactly-once-copy"}
 )
@@ -99,17 +100,24 @@ class Runner:
         self._ended.clear()
 
         def job() -> None:
-            with self.opened() as cluster, self._ending():
-                versions.add(cluster.info().as_version)
-                while not self._ended.is_set():
-                    with lock:
-                        scenario = next(waiting, None)
-                    if scenario is None:
-                        return
-                    result = self.judge(cluster, scenario, capabilities)
-                    with lock:
-                        results[scenario.id] = result
-                        report(result)
+            scenario: Scenario | None = None
+            while not self._ended.is_set():
+                with self.opened() as cluster, self._ending():
+                    versions.add(cluster.info().as_version)
+                    again, scenario = scenario, None
+                    while not self._ended.is_set():
+                        with lock:
+                            each = again or next(waiting, None)
+                        if each is None:
+                            return
+                        result = self.judge(cluster, each, capabilities)
+                        if result.problem.startswith(UNSTEERED) and again is None:
+                            scenario = each  # once more, on another cluster
+                            break
+                        again = None
+                        with lock:
+                            results[each.id] = result
+                            report(result)
 
         began = time.monotonic()
         if jobs == 1:
@@ -175,7 +183,7 @@ class Runner:
         except NotExercised as reason:
             return Verdict.NOT_EXERCISED, str(reason), evidence_of(cluster)
         except ControlError as error:
-            return Verdict.NOT_EXERCISED, f"the cluster did not do what the scenario needs: {error}", ()
+            return Verdict.NOT_EXERCISED, f"{UNSTEERED}: {error}", ()
         return Verdict.PASS, "", ()
 
     @contextmanager

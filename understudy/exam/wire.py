@@ -6,7 +6,7 @@ A request is compared only with responses that its client has received: one that
 violation.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +21,29 @@ REFUSED_PER_S: Final = 30
 """Refused requests of one API, with one error, within a second: with a back-off of 50 ms there are at most 20."""
 IDLE_PER_S: Final = 60
 """Fetches without records, or Metadata, within a second."""
+SECOND_US: Final = 1_000_000
+LATER_US: Final = 10**12
+REPEATED: Final = 10
+FINAL: Final = frozenset(
+    {
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "FENCED_INSTANCE_ID",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_RECORD",
+        "INVALID_REQUIRED_ACKS",
+        "INVALID_TRANSACTION_TIMEOUT",
+        "INVALID_TXN_STATE",
+        "MESSAGE_TOO_LARGE",
+        "OFFSET_METADATA_TOO_LARGE",
+        "POLICY_VIOLATION",
+        "PRODUCER_FENCED",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "TRANSACTION_ABORTABLE",
+    }
+)
+"""Errors that Kafka's own clients never answer by repeating the request."""
+REMOVED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"})
+"""Errors after which a member joins again, and a transaction with its offsets can only be aborted."""
 READ_COMMITTED: Final = 1
 JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 OUT: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
@@ -177,6 +200,9 @@ def _batches(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Proble
     idempotent, transactional = client.options["idempotent"], _transactional(client.options)
     codecs = {"none", client.options["compression"]}
     sent = list(witnesses.batches(entries))
+    for entry in entries:
+        if entry.api == "Produce" and entry.request and entry.request.get("timeout_ms", 1) <= 0:
+            yield Problem(entry, "timeout_ms leaves no time for replication", Level.SHOULD)
     for batch in sent:
         if idempotent and batch.producer_id < 0:
             yield Problem(batch.entry, "a batch of an idempotent producer has no producer id")
@@ -308,6 +334,7 @@ def _epochs(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """Return requests of a member of a consumer or share group with a member epoch that it was not granted."""
     granted: dict[str, set[int]] = defaultdict(set)
     given: set[tuple[str, int]] = set()
+    left: dict[str, int] = {}
     for entry in entries:
         member = entry.request.get("member_id") or ""
         if entry.api in {"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"}:
@@ -322,8 +349,11 @@ def _epochs(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
             if epoch == JOINS and entry.request.get("rebalance_timeout_ms", 1) <= 0:
                 yield Problem(entry, "joins without a rebalance timeout")
             if _succeeded(entry):
+                left[member] = entry.ts_us if epoch == LEAVES else entry.ts_us + LATER_US
                 granted[answer.get("member_id") or member].add(answer["member_epoch"])
                 given |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
+        elif entry.api == "ShareFetch" and entry.ts_us > left.get(member, entry.ts_us) + CROSSING_US:
+            yield Problem(entry, f"member {member} has left its group")
         elif entry.api in {"OffsetCommit", "OffsetFetch"} and granted:
             yield from _carries_epoch(entry, granted)
 
@@ -349,13 +379,21 @@ def _assigned(topics: Any) -> set[tuple[str, int]]:
 
 
 def _fetch_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
-    """Return Fetch requests with a session that was not granted, or an epoch that is not the next one (KIP-227)."""
+    """Return Fetch requests with a session that was not granted, or an epoch that is not the next one (KIP-227).
+
+    Also those without the leader epoch, with which a broker that is behind or ahead would be noticed (KIP-320).
+    """
     next_epochs: dict[tuple[int, int], int] = {}
     for entry in entries:
         if entry.api != "Fetch" or entry.version < 7:
             continue
         session, epoch = entry.request.get("session_id", 0), entry.request.get("session_epoch", -1)
         known = next_epochs.get((entry.broker, session))
+        epochs = [
+            each["current_leader_epoch"] for topic in entry.request.get("topics", ()) for each in topic["partitions"]
+        ]
+        if entry.version > 8 and epochs and max(epochs) < 0:
+            yield Problem(entry, "no partition has a leader epoch", Level.MAY, habit=True)
         if session and epoch > 0:
             if known is None:
                 yield Problem(entry, f"fetch session {session} was not granted by broker {entry.broker}")
@@ -369,33 +407,37 @@ def _fetch_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
 
 def _share_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """Return share session epochs that are neither 0, -1 nor the next one (KIP-932)."""
-    next_epochs: dict[tuple[int, str], int] = {}
+    allowed: dict[tuple[int, str], set[int]] = {}
     for entry in entries:
         if entry.api not in {"ShareFetch", "ShareAcknowledge"}:
             continue
         place = entry.broker, entry.request.get("member_id") or ""
-        epoch, known = entry.request.get("share_session_epoch", -1), next_epochs.get(place, 0)
-        if epoch > 0 and epoch != known:
-            yield Problem(entry, f"share session epoch {epoch}, where {known} comes next")
+        epoch, known = entry.request.get("share_session_epoch", -1), allowed.get(place, {0})
+        if epoch > 0 and epoch not in known:
+            yield Problem(entry, f"share session epoch {epoch}, where {max(known)} comes next")
         if _answered(entry) and (entry.response or {}).get("error_code") == "NONE":
-            next_epochs[place] = epoch + 1
+            allowed[place] = {epoch + 1}
+        else:  # a request that was refused for another reason may count
+            allowed[place] = {*known, epoch + 1}
 
 
 def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
-    """Return requests that are repeated without a back-off."""
-    seconds: Counter[tuple[str, str, int]] = Counter()
-    reported: set[tuple[str, str]] = set()
+    """Return requests that are repeated without a back-off, or after an error that repeating does not change."""
+    arrivals: dict[tuple[str, str], list[int]] = defaultdict(list)
     for entry in entries:
-        idle = entry.api == "Metadata" or (entry.api == "Fetch" and not _has_records(entry))
-        subject = entry.api, entry.error or ("" if idle else "-")
-        if subject[1] == "-" or subject in reported:
+        idle = entry.api == "Metadata" or (entry.api in {"Fetch", "ShareFetch"} and not _has_records(entry))
+        if not entry.error and not idle:
             continue
-        second = *subject, entry.ts_us // 1_000_000
-        seconds[second] += 1
-        if seconds[second] > (REFUSED_PER_S if entry.error else IDLE_PER_S):
-            reported.add(subject)
-            about = f"refused with {entry.error}" if entry.error else "without news"
-            yield Problem(entry, f"sent {seconds[second]} times within a second, {about}", Level.MAY)
+        at = arrivals[entry.api, entry.error or ""]
+        at.append(entry.ts_us)
+        limit = REFUSED_PER_S if entry.error else IDLE_PER_S
+        about = f"refused with {entry.error}" if entry.error else "without news"
+        if len(at) > limit and at[-1] - at[-limit - 1] < SECOND_US:
+            yield Problem(entry, f"sent more than {limit} times within a second, {about}", Level.MAY)
+            at.clear()
+        final = entry.error in FINAL or (entry.api == "TxnOffsetCommit" and entry.error in REMOVED)
+        if final and len(at) == REPEATED:
+            yield Problem(entry, f"sent {REPEATED} times, {about}, which does not change", Level.MAY)
 
 
 def _has_records(entry: JournalEntry) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from protocol.client.sasl import AuthenticationError, BadScram, Credentials, authenticate
 from protocol.client.steps import run
 from protocol.errors import ErrorCode
+from tests.exam.reference.planted import Planted
 from tests.wire import Wire
 
 EARLY: Final = 0.85
@@ -53,7 +54,9 @@ class Security:
         username, password = self.options.get("sasl_username", ""), self.options.get("sasl_password", "")
         credentials = Credentials(mechanism, username, password, self.options.get("sasl_token", ""))
         try:
-            lifetime_ms = run(authenticate(credentials, secrets.token_hex(12)), wire.call)
+            lifetime_ms = run(
+                authenticate(credentials, secrets.token_hex(12)), Planted(self.mutations).through(wire.call)
+            )
         except BadScram as error:
             if "trusts-any-broker" in self.mutations:
                 return None

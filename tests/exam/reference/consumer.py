@@ -206,7 +206,8 @@ class ReferenceConsumer:
                 if found.error_code is ErrorCode.NONE:
                     self.confirmed[place] = self.network.leader_epochs[place]
                     break
-                if "gives-up-on-errors" in self.mutations:
+                if "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
+                    self.positions.pop(place)
                     raise Refused("other", found.error_code, found.error_code.name)
             self.network.forget_leader(topic, partition)
             self.network.pause(deadline)
@@ -233,7 +234,8 @@ class ReferenceConsumer:
             ((found,),) = [each.partitions for each in answer.topics]
             if found.error_code is ErrorCode.NONE:
                 return int(found.offset)
-            if "gives-up-on-errors" in self.mutations:
+            if "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
+                self.positions.pop(place, None)
                 raise Refused("other", found.error_code, found.error_code.name)
             self.network.forget_leader(topic, partition)
             self.network.pause(deadline)

@@ -116,7 +116,7 @@ class Network:
             wire.socket.settimeout(patience_s or self.patience_s)
             if time.monotonic() >= (self.sessions[address] or math.inf):
                 self.sessions[address] = self.security.authenticate(wire)
-            answer = self.planted.response(key, wire.call(key, version, self.planted.request(key, request)))
+            answer = self.planted.through(wire.call)(key, version, request)
         except NotLetIn as error:
             self.disconnect(address)
             if "retries-refused-passwords" in self.mutations:

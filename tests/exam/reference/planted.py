@@ -7,10 +7,12 @@ read of a list in a response).
 
 import copy
 import json
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from protocol.apis import ApiKey
+from protocol.client.steps import Call
 from protocol.errors import ErrorCode
 
 OTHER: Final = "other"
@@ -26,6 +28,8 @@ def other(value: Any) -> Any:
             return value + 1
         case str():
             return f"{value}x"
+        case uuid.UUID():
+            return uuid.UUID(int=value.int ^ 1)
         case bytes() | bytearray() | memoryview():
             return bytes(value)[:-1]
         case list() | tuple():
@@ -101,6 +105,10 @@ class Planted:
             if api == key.title:
                 change(answer, path, (lambda found: found[:1]) if kind == "first" else (lambda found: found[-1:]))
         return answer
+
+    def through(self, call: Call) -> Call:
+        """Return a function that asks as the client would with these faults."""
+        return lambda key, version, request: self.response(key, call(key, version, self.request(key, request)))
 
     def header(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of a record batch."""

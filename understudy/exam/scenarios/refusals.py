@@ -70,6 +70,38 @@ for _code in ("UNKNOWN_TOPIC_OR_PARTITION", "KAFKA_STORAGE_ERROR", "CORRUPT_MESS
     )(_refused_twice)
 
 
+for _code in ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
+
+    def _nothing_is_left(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="Produce", error=code, times=3)
+        produce.check_delivered(exercise)
+
+    scenario(
+        f"produce/{slug(_code)}",
+        f"Produce is answered with {_code} three times, and nothing is in the log",
+        rule="Sender.canRetry; core D.2",
+        needs="producer",
+        correct="Repeats the request until delivery.timeout.ms has passed.",
+        loss=produce.LOST,
+    )(_nothing_is_left)
+
+
+def concurrent_transactions(exercise: Exercise) -> None:
+    """Refuse the first records of a transaction twice; only versions since KIP-890 get this code."""
+    exercise.fault(api="Produce", versions=[12, 99], error="CONCURRENT_TRANSACTIONS", times=2)
+    transactions.check_committed(exercise)
+
+
+scenario(
+    "transactions/produce-concurrent-transactions",
+    "Produce is answered with CONCURRENT_TRANSACTIONS twice",
+    rule="KIP-890; TransactionManager: the last transaction is still ending",
+    needs=transactions.NEEDS,
+    correct="Repeats the same batch.",
+    loss=transactions.TORN,
+)(concurrent_transactions)
+
+
 def check_refused_in_transaction(exercise: Exercise, code: str) -> None:
     """Refuse the records of one of two partitions for as long as the transaction lasts: it cannot be committed."""
     exercise.fault(api="Produce", topic="u", error=code, times=None)

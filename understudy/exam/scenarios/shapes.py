@@ -1,5 +1,7 @@
 """Shapes of requests and responses: keys, codecs, several partitions, batches and transactions at once."""
 
+from collections.abc import Mapping
+
 from understudy.exam.driver import CallError, NotSupported
 from understudy.exam.exercise import Consumer, Exercise, Producer
 from understudy.exam.level import Level
@@ -154,8 +156,9 @@ def interleaved_aborted(exercise: Exercise) -> None:
     first, second = exercise.transactional("tx-1"), exercise.transactional("tx-2")
 
     def write(producer: Producer, prefix: str) -> None:
-        producer.send(numbered(3, prefix))
-        producer.flush()
+        for value in numbered(3, prefix):
+            producer.send([value])
+            producer.flush()  # each in a batch of its own: a transaction begins with the first of several
 
     for each in (first, second):
         each.call("begin")
@@ -248,16 +251,16 @@ def three_partitions_read(exercise: Exercise, **options: str) -> Consumer:
 
 @scenario(
     "groups/commit-one-partition-refused",
-    "OffsetCommit succeeds for two partitions, and fails for the last one",
+    "OffsetCommit fails for one of three partitions",
     rule="ConsumerCoordinator.OffsetCommitResponseHandler: errors by partition",
     needs=groups.COMMITS,
     correct="Reports that the commit failed.",
     loss=groups.LOST,
 )
 def commit_one_partition_refused(exercise: Exercise) -> None:
-    """Return TOPIC_AUTHORIZATION_FAILED for the third partition of the response."""
+    """Return TOPIC_AUTHORIZATION_FAILED for the second partition of the response."""
     consumer = three_partitions_read(exercise)
-    path = {"topics.0.partitions.2.error_code": "TOPIC_AUTHORIZATION_FAILED"}
+    path = {"topics.0.partitions.1.error_code": "TOPIC_AUTHORIZATION_FAILED"}
     exercise.fault(api="OffsetCommit", alter=path, times=None)
     error = consumer.commit()
     exercise.require_exercised()
@@ -273,39 +276,94 @@ def commit_one_partition_refused(exercise: Exercise) -> None:
     loss=groups.LOST,
 )
 def offsets_of_three_partitions(exercise: Exercise) -> None:
-    """Write one, two and three records; the next member reads only what comes later."""
+    """Write one, two and three records, and four to another topic; the next member reads only what comes later."""
     for partition in range(3):
         exercise.write(numbered(partition + 1, f"p{partition}-"), topic="many", partition=partition)
-    first = exercise.consumer(group="g")
-    first.subscribe("many")
-    first.poll_for(6)
+    exercise.write(numbered(4))
+    first = groups.member(exercise, "many", "t")
+    first.poll_for(10)
     error = first.commit()
     exercise.require(error is None, f"the commit failed: {error}")
-    offsets = {each.partition: each.offset for each in exercise.group("g").offsets}
-    exercise.require(offsets == {0: 1, 1: 2, 2: 3}, f"committed {offsets}")
+    check_offsets(exercise, "g", {"many-0": 1, "many-1": 2, "many-2": 3, "t-0": 4})
     first.close()
     for partition in range(3):
         exercise.write([f"next{partition}"], topic="many", partition=partition)
-    second = exercise.consumer(group="g")
-    second.subscribe("many")
-    second.poll_for(3)
+    exercise.write(["next3"])
+    second = groups.member(exercise, "many", "t")
+    second.poll_for(4)
     second.poll_quietly()
-    exercise.require(sorted(second.values()) == ["next0", "next1", "next2"], f"the next member read {second.values()}")
+    exercise.require(sorted(second.values()) == numbered_next(4), f"the next member read {second.values()}")
+
+
+def numbered_next(count: int) -> list[str]:
+    """Return the values that are written later."""
+    return [f"next{number}" for number in range(count)]
+
+
+def check_offsets(exercise: Exercise, group: str, wanted: Mapping[str, int]) -> None:
+    """Require the committed offsets of a group."""
+    offsets = {f"{each.topic}-{each.partition}": each.offset for each in exercise.group(group).offsets}
+    exercise.require(offsets == wanted, f"committed {offsets}, not {wanted}")
+
+
+@scenario(
+    "transactions/copy-of-three-partitions",
+    "Offsets of three partitions in one transaction",
+    rule="KIP-98; KIP-447",
+    needs=transactions.COPY,
+    correct="Commits the offset of each partition with the transaction.",
+    loss=transactions.LOST_COPY,
+)
+def copy_of_three_partitions(exercise: Exercise) -> None:
+    """Write one, two and three records, and copy all of them."""
+    for partition in range(3):
+        exercise.write(numbered(partition + 1, f"p{partition}-"), topic="many", partition=partition)
+    consumer = exercise.consumer(group="copier", isolation="read_committed")
+    consumer.subscribe("many")
+    producer = exercise.transactional()
+    consumer.poll_for(6)
+    producer.call("begin")
+    producer.send(consumer.values(), topic="u")
+    producer.flush()
+    producer.send_offsets(consumer)
+    producer.call("commit")
+    until = exercise.deadline()
+    while len(exercise.group("copier").offsets) < 3 and not exercise.past(until):  # markers follow the response
+        consumer.poll(100)
+    check_offsets(exercise, "copier", {"many-0": 1, "many-1": 2, "many-2": 3})
+
+
+@scenario(
+    "consumers/after-deletion",
+    "The records before the offset were deleted; offset reset is earliest",
+    rule="auto.offset.reset; DeleteRecords",
+    needs="consumer offset_reset",
+    steers="topics",
+    correct="Looks up the first offset that is left, and continues there.",
+    loss=SKIPPED,
+)
+def after_deletion(exercise: Exercise) -> None:
+    """Let the log begin at offset 4."""
+    exercise.cluster.topics["t"].partitions[0].start_at(4)
+    exercise.write(numbered(10))
+    consumer = exercise.consumer(offset_reset="earliest")
+    consumer.assign(0)
+    check_read(exercise, consumer, numbered(10))
 
 
 @scenario(
     "transactions/offsets-one-partition-refused",
-    "TxnOffsetCommit fails for the last of three partitions",
+    "TxnOffsetCommit fails for one of three partitions",
     rule="TransactionManager.TxnOffsetCommitHandler: errors by partition",
     needs=transactions.COPY,
     correct="Reports the error: the transaction can only be aborted.",
     loss=transactions.LOST_COPY,
 )
 def offsets_one_partition_refused(exercise: Exercise) -> None:
-    """Return GROUP_AUTHORIZATION_FAILED for the third partition of the response."""
+    """Return GROUP_AUTHORIZATION_FAILED for the second partition of the response."""
     consumer = three_partitions_read(exercise, isolation="read_committed")
     producer = exercise.transactional()
-    path = {"topics.0.partitions.2.error_code": "GROUP_AUTHORIZATION_FAILED"}
+    path = {"topics.0.partitions.1.error_code": "GROUP_AUTHORIZATION_FAILED"}
     exercise.fault(api="TxnOffsetCommit", alter=path, times=None)
     producer.call("begin")
     producer.send(["copy"], topic="u")

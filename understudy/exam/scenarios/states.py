@@ -280,6 +280,12 @@ def static_member_fenced(exercise: Exercise) -> None:
     exercise.require(error is not None or bool(first.errors), "the fenced member reports that it has committed")
     offsets = exercise.group("g").offsets
     exercise.require(error is not None or not offsets, f"the fenced member has committed {offsets}")
+    until = time.monotonic() + 2
+    while time.monotonic() < until and not first.errors:  # its heartbeats are refused, too
+        first.poll(200)
+        second.poll(50)
+    error = second.commit()
+    exercise.require(error is None, f"the fenced member has joined again: the commit of its successor fails: {error}")
 
 
 # --- transactions -----------------------------------------------------------------------------------------------------
