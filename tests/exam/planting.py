@@ -182,8 +182,8 @@ For authors of client libraries, and for anyone who wants to know what a verdict
 of a request that it fills is sent as another, each field of a response that it reads is read as another, only the
 first or the last row of a list is read, each error code is taken for a success or for an error of another class, and
 what the client does wrong in other ways. The exam finds {found} of them; {equivalent} have no effect that could be
-seen; {missed} are missed. `python -m tests.exam.planting --out docs/exam-faults.md` plays them again and writes this
-page.
+seen; {missed} are missed, most of them since no scenario answers with the code.
+`python -m tests.exam.planting --out docs/exam-faults.md` plays them again and writes this page.
 
 A fault is played only in scenarios in which it can have an effect, until one of them finds it: *found by* is that
 scenario, not the only one."""
