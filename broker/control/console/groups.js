@@ -66,6 +66,13 @@ function one(group, tools) {
       ["Lag", (each) => lagOf(each.lag), "number"],
       ["Metadata", (each) => metadata.get(`${each.topic}/${each.partition}`), "rare"],
     ], group.lags, (each) => `${each.topic}/${each.partition}`, "No committed offsets and no assigned partitions."), resets(group, where, act)),
+    group.pending_offsets.length > 0 && panel("Pending offsets", table("Offsets in open transactions", [
+      ["Partition", (each) => `${each.topic}-${each.partition}`],
+      ["Offset", (each) => number(each.offset), "number"],
+      ["Transactional id", (each) => each.transactional_id && link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
+      ["Since", (each) => each.since_ms && time(each.since_ms)],
+      ["Until", (each) => each.until_ms && time(each.until_ms)],
+    ], group.pending_offsets, (each) => `${each.topic}/${each.partition}/${each.producer_id}`)),
     group.share_partitions.length > 0 && panel("Records in flight", table("Records in flight", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
@@ -78,7 +85,7 @@ function one(group, tools) {
       ["Last acquired", (each) => each.last_end && `${each.last_member_id}: ${each.last_end}`, "wide rare"],
     ], group.share_partitions.flatMap((part) => part.records.map((each) => ({ ...each, topic: part.topic, partition: part.partition }))),
       (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "No records are in flight.")),
-    panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood: stood(counter(group).toLowerCase()) })),
+    panel("Timeline", timeline(group.timeline, { words: (event) => [event.member_id, event.detail, event.partitions.join(", ")].filter(Boolean).join(", "), stood: stood(counter(group).toLowerCase()) })),
   ];
 }
 

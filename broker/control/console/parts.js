@@ -106,7 +106,10 @@ function moment(event, at, words, stood) {
 }
 
 /** The explanation of the last refusal, if there was one. */
-export const reason = (why) => why.error && panel("Why the last request was refused", h("p", { class: "why" }, why.why));
+export const reason = (why) => [
+  why.error && panel("Why the last request was refused", h("p", { class: "why" }, why.why)),
+  why.also.length > 0 && panel("Who is gone, and what the others wait for", why.also.map((each) => h("p", { key: each, class: "why" }, each))),
+];
 
 /** A choice among the brokers, after other options. */
 export const brokers = (name, cluster, value, onchange, ...first) =>
