@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.control.explain.group import EXPLAINED, MEANINGS
 from broker.handlers import APIS
 from protocol.errors import ErrorCode
 from tests.conftest import BrokerWith
@@ -21,6 +22,11 @@ RAISED = {
 }
 """The functions in which a coordinator or a partition refuses, and the calls that do it."""
 # No refusals of producers and members, the only ones that are explained.
+GROUP_HANDLERS = (
+    "join_group", "sync_group", "heartbeat", "leave_group", "offset_commit", "offset_fetch", "offset_delete",
+    "txn_offset_commit", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat",
+    "describe_groups", "delete_groups", "share_fetch", "share_acknowledge",
+)  # fmt: skip
 OTHERS = {
     # of administrators
     *(E.TRANSACTIONAL_ID_NOT_FOUND, E.INVALID_REGULAR_EXPRESSION, E.GROUP_ID_NOT_FOUND, E.NON_EMPTY_GROUP),
@@ -55,6 +61,21 @@ def test_every_refusal_in_the_code_is_in_a_walk_of_whys() -> None:
     assert len(raised) > len(OTHERS)
     assert raised - tried - OTHERS == set()
     assert OTHERS - raised == set()
+
+
+def test_each_error_of_a_group_is_explained() -> None:
+    """All that their coordinators and handlers refuse with; the documentation lists the plain ones."""
+    raised: set[ErrorCode] = set()
+    for place in ("broker/coordination/group", "broker/request/groups.py", "broker/request/share_groups.py"):
+        for file in (ROOT / place).rglob("*.py") if (ROOT / place).is_dir() else [ROOT / place]:
+            raised |= set(codes(file.read_text(encoding="utf-8"), {"KafkaError", "Refusal"}))
+    for name in GROUP_HANDLERS:
+        file = ROOT / "broker" / "handlers" / f"{name}.py"
+        raised |= set(codes(file.read_text(encoding="utf-8"), {"KafkaError", "Refusal"}))
+    assert len(raised) > 15
+    assert raised - EXPLAINED.keys() - MEANINGS.keys() == {E.UNKNOWN_SERVER_ERROR}
+    listed = (ROOT / "docs" / "groups-explained.md").read_text(encoding="utf-8")
+    assert [code for code, text in MEANINGS.items() if f"| {code.name} | {text} |" not in listed] == []
 
 
 def test_a_refusal_without_a_why_would_be_seen() -> None:

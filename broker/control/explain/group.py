@@ -71,7 +71,7 @@ class Refused:
         refusal = self._refusal
         if refusal.fault is not None:
             return f"a fault: {faults(self._request, refusal.fault)}; the error did not come from the coordinator."
-        return _EXPLAIN.get(ErrorCode[refusal.error or "NONE"], Refused.plainly)(self)
+        return EXPLAINED.get(ErrorCode[refusal.error or "NONE"], Refused.plainly)(self)
 
     def generation(self) -> str:
         """Explain ILLEGAL_GENERATION."""
@@ -196,7 +196,7 @@ class Refused:
         )
         places = few(list(self._refusal.partitions))
         of = f" for {places}" if places else ""
-        meaning = _MEANING.get(ErrorCode[self._refusal.error or "NONE"])
+        meaning = MEANINGS.get(ErrorCode[self._refusal.error or "NONE"])
         return f"refused: {meaning}{of}." if meaning else f"refused: {self._refusal.error}{of}{state}."
 
 
@@ -208,7 +208,7 @@ def _request(event: GroupEvent) -> str:
     return f"{event.api} v{event.version} of client `{event.client_id}` (connection {event.connection}){member}"
 
 
-_MEANING: Mapping[ErrorCode, str] = {
+MEANINGS: Mapping[ErrorCode, str] = {
     E.GROUP_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use the group",
     E.TOPIC_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use a topic of the request",
     E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "no ACL allows the client's principal to use the transactional id",
@@ -232,10 +232,10 @@ _MEANING: Mapping[ErrorCode, str] = {
     E.REQUEST_TIMED_OUT: "the coordinator could not write its records in time, as too few replicas are in sync",
     E.KAFKA_STORAGE_ERROR: "the log directory of the coordinator's broker is offline",
 }
-"""The meaning of errors whose cause is in the request, or in a setting."""
+"""The meaning of errors whose cause is in the request, or in a setting; docs/groups-explained.md lists them."""
 
 
-_EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
+EXPLAINED: Mapping[ErrorCode, Callable[[Refused], str]] = {
     E.ILLEGAL_GENERATION: Refused.generation,
     E.UNKNOWN_MEMBER_ID: Refused.member,
     E.REBALANCE_IN_PROGRESS: Refused.rebalancing,
