@@ -1,5 +1,6 @@
 """The reference consumer: fetches from assigned partitions, or as a member of a group of the classic protocol."""
 
+import contextlib
 import struct
 import threading
 import time
@@ -414,7 +415,7 @@ class ReferenceConsumer:
 
     def commit(self) -> None:
         """Commit the positions. Raises Refused."""
-        if self.joining.is_alive():
+        if self.topics and (self.joining.is_alive() or self.generation < 0):
             raise Refused("retriable", ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
         positions = self.positions | (self.ahead if "commits-what-is-buffered" in self.mutations else {})
         topics = [
@@ -445,7 +446,8 @@ class ReferenceConsumer:
         if self.joining.is_alive():
             self.joining.join(DEADLINE_S)
         if self.member_id and self.options["auto_commit"] and "never-commits-by-itself" not in self.mutations:
-            self.commit()
+            with contextlib.suppress(Refused):  # the member that gets the partitions reads again
+                self.commit()
         leaves = "closes-without-leaving" not in self.mutations
         if self.member_id and (leaves if self._instance() is None else "static-member-leaves" in self.mutations):
             self._ask(

@@ -302,11 +302,16 @@ class Reader(Client):
             return False
         promised = dict(self.fresh)
         if epoch is not None and self.watch_group() == epoch:
-            for (topic, partition), offset in promised.items():
-                self.history.write(
-                    "committed", handle.name, group=self.group, topic=topic, partition=partition, offset=offset
-                )
+            self.promise(promised)
         return True
+
+    def promise(self, offsets: Mapping[Place, int]) -> None:
+        """Write down which offsets were reported as committed."""
+        assert self.handle is not None
+        for (topic, partition), offset in offsets.items():
+            self.history.write(
+                "committed", self.handle.name, group=self.group, topic=topic, partition=partition, offset=offset
+            )
 
     def seek(self, partition: int, offset: int) -> None:
         """Move to an offset, up to the position."""
@@ -347,6 +352,7 @@ class Copier(Client):
         if not self.producer.end(commit=commit) or not commit:
             self.replace()
             return 0
+        self.reader.promise(self.reader.fresh)
         return len(records)
 
     def _add_offsets(self, producer: Producer, consumer: Consumer) -> bool:

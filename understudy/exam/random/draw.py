@@ -41,6 +41,8 @@ RARE: Final = 0.2
 """Share of the schedules with members of groups that are static, and that commit automatically."""
 LENGTH: Final = (12, 24)
 FAULT_SHARE: Final = 0.35
+MET_SHARE: Final = 0.8
+"""Share of the faults after which a step comes that meets them."""
 KILL_SHARE: Final = 0.03
 CLOSED_SHARE: Final = 0.3
 """Share of the schedules in which the application ends while faults are still there."""
@@ -56,8 +58,16 @@ def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
     about = faults.about(clients.values(), TOPICS)
     kinds = chance.sample(faults.FAULTS, chance.randrange(2, 7))
     made: list[Step] = []
+    meeting: Sequence[str] = ()
     for number in range(chance.randrange(*LENGTH)):
-        kind, fields = _step(chance, clients, kinds, about)
+        if chance.random() < FAULT_SHARE and (verbs := _fault(chance, kinds, about)):
+            name, steps_of_fault = verbs
+            meeting = faults.met_by(steps_of_fault) if chance.random() < MET_SHARE else ()
+            lasts_ms = chance.choice(faults.LASTS_MS)
+            made.append(Step(number, FAULT, {"name": name, "steps": steps_of_fault, "lasts_ms": lasts_ms}))
+            continue
+        kind, fields = _step(chance, clients, meeting)
+        meeting = ()
         if kind == "seek" and "seek" not in capabilities:
             kind, fields = "poll", {"client": fields["client"], "times": 1}
         made.append(Step(number, kind, fields))
@@ -108,18 +118,24 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
     return clients
 
 
+def _fault(chance: Random, kinds: Sequence[faults.Line], about: faults.About) -> tuple[str, list[faults.Verb]] | None:
+    (line,) = chance.choices(kinds, [each.weight for each in kinds])
+    verbs = line.draw(chance, about)
+    return (line.name, verbs) if verbs else None
+
+
 def _step(
-    chance: Random, clients: Mapping[str, Mapping[str, Any]], kinds: Sequence[faults.Line], about: faults.About
+    chance: Random, clients: Mapping[str, Mapping[str, Any]], meeting: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
+    """Return a step of the application, if possible one of those that meet the last fault."""
     if chance.random() < KILL_SHARE:
         return steps.KILL, {}
-    if chance.random() < FAULT_SHARE:
-        (line,) = chance.choices(kinds, [each.weight for each in kinds])
-        verbs = line.draw(chance, about)
-        if verbs:
-            return FAULT, {"name": line.name, "steps": verbs, "lasts_ms": chance.choice(faults.LASTS_MS)}
-    name = chance.choice(sorted(clients))
+    possible = [(name, line) for name in sorted(clients) for line in steps.STEPS if clients[name]["role"] in line.roles]
+    if wanted := [(name, line) for name, line in possible if line.name in meeting]:
+        name, step = chance.choice(wanted)
+    else:
+        name = chance.choice(sorted(clients))
+        lines = [line for owner, line in possible if owner == name]
+        (step,) = chance.choices(lines, [line.weight for line in lines])
     options = clients[name]
-    lines = [line for line in steps.STEPS if options["role"] in line.roles]
-    (step,) = chance.choices(lines, [line.weight for line in lines])
     return step.name, {"client": name, **step.draw(chance, options, TOPICS[options["topic"]])}

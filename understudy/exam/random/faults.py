@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final
 
 BROKERS: Final = (1, 2, 3)
-LASTS_MS: Final = (200, 500, 1_000, 1_500)
+LASTS_MS: Final = (300, 700, 1_200, 2_000)
 """How long a fault lasts: then a timer ends it, even if a call of the library still waits."""
 UNDO: Final = {
     "brokers kill": "brokers start",
@@ -58,6 +58,39 @@ AFTER: Final[Mapping[str, Sequence[str]]] = {
     "OffsetCommit": ("REQUEST_TIMED_OUT",),
 }
 """API -> codes that a broker may return although the request was processed."""
+
+
+MET_BY: Final[Mapping[str, Sequence[str]]] = {
+    "Produce": ("send",),
+    "AddPartitionsToTxn": ("send",),
+    "InitProducerId": ("restart",),
+    "EndTxn": ("end", "copy"),
+    "TxnOffsetCommit": ("copy",),
+    "AddOffsetsToTxn": ("copy",),
+    "Fetch": ("poll", "copy"),
+    "OffsetForLeaderEpoch": ("poll",),
+    "ListOffsets": ("restart",),
+    "JoinGroup": ("restart",),
+    "SyncGroup": ("restart",),
+    "OffsetFetch": ("restart",),
+    "FindCoordinator": ("restart",),
+    "ConsumerGroupHeartbeat": ("poll", "restart"),
+    "Heartbeat": ("poll",),
+    "LeaveGroup": ("close",),
+    "OffsetCommit": ("commit offsets",),
+    "leader move": ("send", "poll"),
+    "coordinators move": ("end", "commit offsets", "copy"),
+    "groups evict": ("poll", "commit offsets", "copy"),
+    "groups rebalance": ("commit offsets", "copy"),
+    "transactions abort": ("send", "end", "copy"),
+    "transactions hold": ("end",),
+}
+"""API of a fault, or another verb -> the steps that meet it: one of them mostly comes next."""
+
+
+def met_by(verbs: Sequence[Verb]) -> Sequence[str]:
+    """Return the steps that meet a fault."""
+    return MET_BY.get(verbs[0]["arguments"].get("api", verbs[0]["verb"]), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Plays a schedule: steps in order, faults that end on a timer, and then what must work once all of them are over."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
-from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem
+from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.random import steps
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
@@ -228,7 +229,7 @@ class Play:
         for client in self.clients.values():
             with self._watched("close", client.name):
                 error = client.close()
-            if error is not None:
+            if error is not None and not of_rebalance(error):
                 text = f"{client.name} could not be closed, after all faults were over: {error}"
                 self.history.problems.append(("close-fails", text))
         with self._watched("quit", ""):
@@ -359,12 +360,17 @@ class Play:
             offsets = self.exercise.cluster.groups[reader.group].show().offsets
         except UnderstudyError:
             return
-        for each in offsets:
-            if each.offset < 0:
-                continue
-            self.history.write(
-                "stored", "log", group=reader.group, topic=each.topic, partition=each.partition, offset=each.offset
-            )
+        stored = {(each.topic, each.partition): each.offset for each in offsets}
+        topic = reader.options["topic"]
+        for partition in range(TOPICS[topic]):
+            offset = max(stored.get((topic, partition), 0), 0)  # without one, all is read again
+            self.history.write("stored", "log", group=reader.group, topic=topic, partition=partition, offset=offset)
+
+
+def of_rebalance(error: LibraryError) -> bool:
+    """Return whether a member's error is that of a rebalance, which the end of another member begins."""
+    letters = re.sub("[^a-z]", "", str(error).lower())
+    return any(code in letters for code in ("illegalgeneration", "unknownmember", "rebalanceinprogress", "memberepoch"))
 
 
 def _named(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,14 +29,16 @@ class Line:
 
 
 def _records(chance: Random, _options: Mapping[str, Any], partitions: int) -> Fields:
-    count = chance.choice((1, 1, 2, 5, 12))
+    count, flush = chance.choice((1, 1, 2, 5, 12)), chance.random() < 0.6
     if chance.random() < 0.5:
-        return {"partitions": [chance.randrange(partitions)] * count}
-    return {"partitions": [chance.randrange(partitions) for _ in range(count)]}
+        return {"partitions": [chance.randrange(partitions)] * count, "flush": flush}
+    return {"partitions": [chance.randrange(partitions) for _ in range(count)], "flush": flush}
 
 
 def _send(client: RecordProducer, fields: Fields) -> None:
     client.send(client.options["topic"], fields["partitions"])
+    if fields.get("flush"):
+        client.flush()
 
 
 def _end(client: RecordProducer, fields: Fields) -> None:

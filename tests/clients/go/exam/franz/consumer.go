@@ -195,6 +195,9 @@ func (d *driver) commitOffsets(c *kit.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.client == nil { // nothing was polled
+		return nil, nil
+	}
 	ctx, cancel := c.Context()
 	defer cancel()
 	var failed error
