@@ -26,12 +26,12 @@ from simulator.liveness_of_programs import Backlog, waiting_tasks
 from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.plan import plan_of_program
 from simulator.program import CURRENT, Program, Unsimulated
-from simulator.story_diagram import diagram
+from simulator.story_diagram import diagram, unanswered
 from simulator.supervisor import Supervisor, summary
 from simulator.surroundings import surroundings
 from storage.log.partition_log import PartitionLog
 
-MOST_AFTER_S = 3_600
+MOST_AFTER_S = 1_800
 """Limit of virtual time after the planned faults."""
 CALM_LIMIT_MS = 180_000
 """Time without progress after the last fault, after which a program counts as hanging."""
@@ -263,7 +263,8 @@ class ApplicationRun(Engine):
                 idle_ms = now_ms()
                 if now_ms() - since_ms > limit_ms:
                     head = f"the program makes no progress for {limit_ms / 1000:g} s after the last fault"
-                    self.violate("\n".join([head, *backlog.lines(), *waiting_tasks(self.programs)]))
+                    requests = await unanswered(self.servers.cluster, self.network.names)
+                    self.violate("\n".join([head, *backlog.lines(), *waiting_tasks(self.programs), *requests]))
                     return True
             await sleep_ms(_LOOK_MS)
         return False

@@ -8,6 +8,7 @@ from broker.control.diagram.steps import folded
 from broker.control.diagram.text import text
 from broker.control.request import ControlRequest
 from control_api.answers.diagrams import Lane, Step
+from control_api.diagrams import DiagramQuery
 from control_api.spelling import plain
 from simulator.trace import Trace
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
 _MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200
+_LATEST_MS = 60_000
 _WORLD = "faults, the test"
 Lines = Sequence[tuple[int, str, str]]
 
@@ -41,6 +43,18 @@ async def diagram(
     steps.sort(key=lambda step: step.at_ms)
     kinds = [Lane("broker" if each.startswith("broker") else "client", each) for each in lanes]
     return text("The story, with the requests that changed something:", kinds, steps).splitlines()
+
+
+async def unanswered(cluster: "Cluster", names: Mapping[int, str]) -> list[str]:
+    """Describe each request of the program that has no response yet."""
+    now_ms, request = cluster.clock.now_ms(), ControlRequest(cluster, {})
+    query: DiagramQuery = {"since": now_ms - _LATEST_MS, "until": None, "limit": 100, "errors": False, "polls": True}
+    open_calls = [call for call in await find(request, query) if call.entry.duration_us < 0 and _name(call, names)]
+    return [
+        f"  {_name(call, names)}: {call.api} {call.asks} has no response of broker {call.entry.broker} "
+        f"for {(now_ms - call.entry.at_ms) / 1000:.1f} s"
+        for call in open_calls
+    ]
 
 
 def _name(call: Call, names: Mapping[int, str]) -> str | None:

@@ -58,6 +58,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     import importlib
 
+    if name == "simulation":
+        return importlib.import_module("understudy.simulation")
     for module, names in HOMES.items():
         if name in names:
             value = getattr(importlib.import_module(module), name)

@@ -31,6 +31,7 @@ from understudy.transport import Address, AsyncTransport
 _PAUSE_S = 0.1
 _SHOWN = 5
 _BATCH = 1_000
+_MISSING, _CONFLICT = 404, 409
 _STORY = 20_000
 Main = Callable[["Simulation"], Coroutine[Any, Any, Any]]
 
@@ -188,7 +189,11 @@ class Simulation:
             try:
                 (place,) = await self.cluster.topics[topic].write(row)
             except ControlError as error:
-                if error.status not in {404, 409}:
+                if error.status == _MISSING:
+                    raise ValueError(
+                        f"there is no topic {topic!r}; name it in topics= or with --topic {topic}"
+                    ) from None
+                if error.status != _CONFLICT:
                     raise
                 await asyncio.sleep(_PAUSE_S)
                 continue

@@ -103,17 +103,20 @@ def test_a_hang_is_reported_with_the_line_that_waits() -> None:
         await consumer.start()
         await consumer.getone()
         await consumer.commit()
-        await asyncio.Event().wait()  # the line in the report
+        other = AIOKafkaConsumer("other", bootstrap_servers=servers)
+        await other.start()
+        await other.getone()  # the line in the report
 
     async def main(sim: Simulation) -> None:
         sim.process("stuck", lambda: stuck(sim))
         await sim.feed("in", range(20))
         await sim.calm(within_s=30)
 
-    (finding, *_) = calm_run(main, topics={"in": 1}).findings
+    (finding, *_) = calm_run(main, topics={"in": 1, "other": 1}).findings
     assert "makes no progress for 30 s" in finding
     assert "group g has committed 1 of in-0, 19 behind its end" in finding
     assert "test_programs.py" in finding
+    assert "stuck.1: Fetch other-0 has no response of broker" in finding
 
 
 def test_a_partition_separates_a_process_from_a_broker_until_it_ends() -> None:
@@ -233,6 +236,16 @@ def test_a_failed_task_that_nothing_awaits_is_found() -> None:
 
     (finding,) = calm_run(main).findings
     assert "the task careless fails with ValueError: lost" in finding
+
+
+def test_a_topic_that_is_missing_is_named() -> None:
+    """The sentence has the option that creates it."""
+
+    async def main(sim: Simulation) -> None:
+        await sim.feed("orders", [1])
+
+    (finding,) = calm_run(main).findings
+    assert "there is no topic 'orders'; name it in topics= or with --topic orders" in finding
 
 
 def test_a_process_that_does_not_end_is_found() -> None:
