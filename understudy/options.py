@@ -76,4 +76,10 @@ def check(names: Iterable[str], known: type, what: str) -> None:
     """Raise TypeError, with the nearest name, for an unknown keyword."""
     for name in names:
         if name not in known.__annotations__:
-            raise TypeError(f"{what} has no option {name!r}{hint(name, known.__annotations__)}")
+            body = {"match": "api='EndTxn', topic='orders'", "do": "drop=True, or error='NOT_COORDINATOR'"}
+            flat = (
+                f"; its contents are keywords here, such as {body[name]}"
+                if known is FaultOptions and name in body
+                else ""
+            )
+            raise TypeError(f"{what} has no option {name!r}{flat or hint(name, known.__annotations__)}")

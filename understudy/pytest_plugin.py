@@ -218,6 +218,10 @@ def fail_if_ended(item: pytest.Item, patience_s: float = 0.0) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the cluster's requests, faults and refusals to the report of a failed test."""
     report = yield
+    if report.when == "setup" and re.search(r"ScopeMismatch.*fixture kafka\b", str(report.longrepr), re.DOTALL):
+        report.sections.append(
+            ("understudy", "for a fixture of a module or a session there are kafka_module and kafka_session")
+        )
     if report.failed and report.when != "teardown":
         used = clusters_of(item)
         for number, cluster in enumerate(used, start=1):

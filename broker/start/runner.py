@@ -253,7 +253,10 @@ def _sentence(error: Exception, options: Options) -> str:
             return f"port {error.port} needs privileges that you do not have; choose one from 1024 on with {option}"
         return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"
     if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
-        return f"the data directory {options.data_dir} cannot be used: {error}"
+        reason = getattr(error, "strerror", None) or error  # without the number of an OSError
+        file = getattr(error, "filename", None)
+        path = f" ({file})" if file and str(file) != str(options.data_dir) else ""
+        return f"the data directory {options.data_dir} cannot be used: {reason}{path}"
     return str(error)
 
 

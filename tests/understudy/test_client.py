@@ -321,6 +321,10 @@ def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> 
         TypeError, match=r"faults.add has no option 'transaction_id' \(did you mean transactional_id\?\)"
     ):
         kafka.faults.add(transaction_id="x", drop=True)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"'match'; its contents are keywords here, such as api='EndTxn', topic='orders'"
+    ):
+        kafka.faults.add(match={"api": "EndTxn"}, drop=True)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"understudy.start has no option 'broker' \(did you mean brokers\?\)"):
         understudy.start(broker=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"journal\.find has no option 'apis'"):

@@ -227,6 +227,19 @@ def test_a_server_that_dies_during_a_test_is_named(pytester: pytest.Pytester, mo
     result.stdout.no_fnmatch_line("*Unreachable*")
 
 
+def test_a_fixture_of_a_wider_scope_is_shown_the_others(pytester: pytest.Pytester) -> None:
+    """`kafka` belongs to one test; the others are named."""
+    code = """
+        import pytest
+        @pytest.fixture(scope="module")
+        def application(kafka): pass
+        def test_it(application): pass
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["for a fixture of a module or a session there are kafka_module and kafka_session"])
+
+
 def test_a_marker_without_a_cluster_is_no_silent_pass(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
     """A marker of the test itself; one of the module is for those of its tests that use a cluster."""
     code = """

@@ -323,3 +323,15 @@ def test_a_server_that_cannot_start_raises_its_error() -> None:
     """StartError carries the sentence."""
     with pytest.raises(understudy.StartError, match=r"code 2: understudy serve: --brokers needs a number from 1"):
         understudy.start(brokers=0)
+
+
+def test_a_data_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    """Without the number of the system's error."""
+    (tmp_path / "file").touch()
+    done = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--control-port", "off", "--data-dir", tmp_path / "file" / "data"],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    sentence = f"the data directory {tmp_path}/file/data cannot be used: Not a directory"
+    assert done.stderr == f"understudy serve: {sentence}\n"
