@@ -8,8 +8,9 @@ from broker.control.coordinators import group_coordinators, transaction_coordina
 from broker.control.explain.fetches import fetch_hints, group_in
 from broker.control.explain.group_state import GroupState, happened
 from broker.control.request import ControlRequest
+from broker.control.share_groups import share_partitions
 from broker.coordination.group.group import Group
-from broker.partitions.share_partition.settings import share_settings
+from broker.partitions.share_partition.settings import LATEST, offset_reset, share_settings
 from broker.request.connection import Connection
 from broker.settings import BrokerSettings
 from broker.steering.journal.entries import Decoded, TopicName
@@ -53,6 +54,7 @@ def hints_of(
             if held is not None and held[1]:
                 yield plain(f"transactional id {record.transactional_id} is held at {held[0].value} until released")
     yield from map(plain, _of_open_transactions(cluster, decoded, name_of))
+    yield from map(plain, _of_share_starts(cluster, decoded))
     yield from map(plain, _of_last_deliveries(cluster, request.source.settings, decoded, name_of))
 
 
@@ -206,6 +208,26 @@ def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_
     for owner, places in waiting.items():
         named = ", ".join(places[:_MOST_PLACES])
         yield f"read_committed consumers do not get {named} until the transaction of {owner} ends"
+
+
+def _of_share_starts(cluster: "Cluster", requests: Iterable[Decoded]) -> Iterator[str]:
+    """Yield a hint about each share group that started at the end of a log, and has got no record since."""
+    fetching: dict[str, bool] = {}
+    for decoded in requests:
+        if isinstance(decoded.request, ShareFetchRequest) and isinstance(decoded.response, ShareFetchResponse):
+            parts = (part for topic in decoded.response.responses for part in topic.partitions)
+            group = decoded.request.group_id or ""
+            fetching[group] = any(part.acquired_records for part in parts) or fetching.get(group, False)
+    for group in [name for name, fed in fetching.items() if not fed and offset_reset(cluster, name)[0] == LATEST]:
+        for share in share_partitions(cluster, group):
+            partition = cluster.partitions.get((share.topic, share.partition))
+            log = None if partition is None else partition.logs.get(partition.state.leader)
+            if log is not None and log.log_start_offset < share.start_offset == share.next_offset:
+                yield (
+                    f"share group {group} got no records: it started {share.topic}-{share.partition} at offset "
+                    f"{share.start_offset}, the log end, and skips the records before it: "
+                    "share.auto.offset.reset is latest"
+                )
 
 
 def _of_last_deliveries(

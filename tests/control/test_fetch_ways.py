@@ -10,11 +10,13 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.control.test_group_ways import check
 from tests.scenarios.core.asking import metadata
 from tests.scenarios.groups.members import SETTINGS, commit, coordinated, offset_of
+from tests.scenarios.groups.sharers import SHARE_SETTINGS, SHARES, Sharer
 from tests.serving import until
 from tests.wire import Wire
 
@@ -190,10 +192,26 @@ def not_replicated(plane_of: ControlPlaneOf) -> ControlPlane:
     return plane
 
 
-OF_OTHER_SERVERS = (lost_by_an_election, not_replicated)
+def share_group_started_at_the_end(plane_of: ControlPlaneOf) -> ControlPlane:
+    """As share groups do by default."""
+    plane = plane_of(topics=["t:1"], settings={**SHARE_SETTINGS, "group.share.assignment.interval.ms": 0})
+    plane.server.make_coordinators()
+    write(plane)
+    wire = plane.server.wire()
+    request = ShareGroupHeartbeatRequest(SHARES, "m1", 0, None, ["t"])
+    assert wire.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request).error_code is E.NONE
+    (topic,) = metadata(wire, "t")
+    assert topic.topic_id is not None
+    member = Sharer(wire, topic.topic_id)
+    until(lambda: not member.acquired() and plane.kafka.groups[SHARES].show().share_partitions, "the share partition")
+    until(lambda: plane.kafka.groups[SHARES].show().share_partitions[0].start_offset == 2, "its start")
+    return plane
+
+
+OF_OTHER_SERVERS = (lost_by_an_election, not_replicated, share_group_started_at_the_end)
 
 
 @pytest.mark.parametrize("act", OF_OTHER_SERVERS, ids=[each.__name__ for each in OF_OTHER_SERVERS])
 def test_ways_of_two_brokers(plane_of: ControlPlaneOf, act: Callable[[ControlPlaneOf], ControlPlane]) -> None:
-    """Likewise."""
+    """Likewise, and of another kind of group."""
     check(act(plane_of), act.__name__)
