@@ -15,9 +15,12 @@ from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from tests.exam.reference.planted import Planted
 from understudy.client import Cluster, start
+from understudy.exam import wire
+from understudy.exam.level import Level
 from understudy.exam.runner import OPTIONS, Runner
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
+from understudy.results import JournalEntry
 
 PAGE = Path(__file__).parents[2] / "docs" / "exam-faults.md"
 TIMEOUT_MS = 3_000
@@ -115,6 +118,18 @@ def test_each_fault_of_the_page_is_found_again(monkeypatch: pytest.MonkeyPatch) 
 
     planting.on_clusters([play(*row) for row in rows() if row[1] in SCENARIOS], planting.JOBS)
     assert missed == []
+
+
+def test_a_storm_is_not_taken_for_a_client_without_membership() -> None:
+    """Of more requests than the journal returns, those that granted a member id may be missing."""
+    options: dict[str, Any] = {"group": "g", "instance_id": None, "isolation": "read_uncommitted", "auto_commit": True}
+    client = wire.Client("c", "consumer", {**options, "session_timeout_ms": 1})
+    request = {"group_id": "g", "member_id": "m", "session_timeout_ms": 1, "group_instance_id": None}
+    refused: dict[str, Any] = {"outcome": "answered", "error": "NOT_COORDINATOR", "response": {}, "request": request}
+    entries = [JournalEntry(n, 0, "JoinGroup", 7, client_id="c", ts_us=n, **refused) for n in range(wire.LIMIT)]
+    (few, *_) = wire.problems([client], entries[:20])
+    assert "'m' was not granted" in few.text
+    assert {each.level for each in wire.problems([client], entries)} == {Level.MAY}
 
 
 class Message:

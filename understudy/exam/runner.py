@@ -227,7 +227,7 @@ def with_wire(
 ) -> tuple[Verdict, str, tuple[str, ...]]:
     """Add the first broken rule of the wire to what a scenario found: it is the cause, and is reported first."""
     try:
-        entries = cluster.journal.find(limit=10_000)
+        entries = cluster.journal.find(limit=wire.LIMIT)
     except UnderstudyError:
         return verdict, problem, evidence
     broken = wire.problems(clients, entries, habits=scenario.id in WITHOUT_FAULTS)
