@@ -214,7 +214,8 @@ def _patch_ids(changes: ExitStack, around: Surroundings) -> None:
 def _reset_aiokafka(changes: ExitStack, around: Surroundings) -> None:
     """Give records without a time that of the run, and producers the same client ids in each run.
 
-    The compiled parts of aiokafka read the machine's clock, and its producers are numbered across all runs.
+    The compiled parts of aiokafka read the machine's clock, and its producers are numbered across all runs. It chooses
+    among the brokers of a set, whose order depends on the hash of None: an address in memory, before Python 3.12.
     """
     if importlib.util.find_spec("aiokafka") is None:
         return
@@ -226,5 +227,12 @@ def _reset_aiokafka(changes: ExitStack, around: Surroundings) -> None:
         return append(self, timestamp=at_ms, **fields)
 
     changes.enter_context(_set(builder, "append", stamped))
+    metadata = importlib.import_module("aiokafka.cluster").ClusterMetadata
+    brokers = metadata.brokers
+
+    def in_order(self: Any) -> list[Any]:
+        return sorted(brokers(self), key=lambda each: str(each.nodeId))
+
+    changes.enter_context(_set(metadata, "brokers", in_order))
     producer = importlib.import_module("aiokafka").AIOKafkaProducer
     changes.enter_context(_set(producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0))

@@ -13,6 +13,7 @@ from understudy.simulate import main
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import asyncio, os, random
+from aiokafka import AIOKafkaProducer
 
 async def work(sim, names):
     names.append(random.choice(sorted({str(random.random()) for _ in range(9)}) + list({"a", "b", "c"})))
@@ -27,6 +28,11 @@ async def fine(sim):
 
 async def wrong(sim):
     await fine(sim)
+    for value in range(4):
+        producer = AIOKafkaProducer(bootstrap_servers=sim.bootstrap_servers, enable_idempotence=True)
+        await producer.start()
+        await producer.send_and_wait("in", b"%d" % value)
+        await producer.stop()
     assert sim.seed % 3, f"a multiple of three: {sim.random.random()} {random.random()} {os.urandom(4).hex()}"
 
 def plain(sim):
