@@ -1,0 +1,93 @@
+"""Copies the topic `in` to the topic `out`, exactly once: consume, transform, produce in transactions of aiokafka.
+
+Each record has a number, which is looked up in another service; a record without one is copied with a header `error`.
+"""
+
+import asyncio
+import logging
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
+from aiokafka.errors import KafkaError, ProducerFenced
+
+log = logging.getLogger(__name__)
+
+
+class Copier(ConsumerRebalanceListener):
+    """One instance of the service. `run` returns when it is cancelled; its caller starts it again if it fails."""
+
+    def __init__(self, servers, look_up):
+        self.servers, self.look_up = servers, look_up
+        self.transaction = asyncio.Lock()
+        self.rebalances = 0
+        self.producer = self.create_producer()
+        self.consumer = self.create_consumer()
+
+    def create_producer(self, **settings):
+        settings = {"transactional_id": "copier", "request_timeout_ms": 5_000} | settings
+        return AIOKafkaProducer(bootstrap_servers=self.servers, **settings)
+
+    def create_consumer(self, **settings):
+        settings = {
+            "group_id": "copiers", "enable_auto_commit": False, "auto_offset_reset": "earliest",
+            "isolation_level": "read_committed", "session_timeout_ms": 6_000,
+        } | settings  # fmt: skip
+        return AIOKafkaConsumer(bootstrap_servers=self.servers, **settings)
+
+    async def run(self):
+        await self.producer.start()  # first: from here on, an older instance with this transactional id is fenced
+        try:
+            self.consumer.subscribe(["in"], listener=self)
+            await self.consumer.start()
+            try:
+                while True:
+                    await self.copy_next()
+            finally:
+                await self.consumer.stop()
+        finally:
+            await self.producer.stop()
+
+    async def copy_next(self):
+        batches = await self.consumer.getmany(timeout_ms=300)
+        rebalances = self.rebalances
+        async with self.transaction:
+            if batches and rebalances == self.rebalances:  # otherwise they may be another member's by now
+                try:
+                    await self.copy(batches)
+                except ProducerFenced:
+                    raise  # another instance has taken over
+                except (KafkaError, OSError) as error:
+                    log.warning("aborted: %r", error)
+                    self.rewind(batches)
+
+    async def copy(self, batches):
+        async with self.producer.transaction():
+            await self.send_all([record for records in batches.values() for record in records])
+            ends = {partition: records[-1].offset + 1 for partition, records in batches.items()}
+            await self.producer.send_offsets_to_transaction(ends, "copiers")
+
+    async def send_all(self, records):
+        sent = [await self.send(record) for record in records]
+        await asyncio.gather(*sent)  # aiokafka commits even if a record could not be sent
+
+    async def send(self, record):
+        value, headers = await self.transform(record)
+        return await self.producer.send("out", value, key=record.key, headers=headers)
+
+    async def transform(self, record):
+        try:
+            number = int(record.value)
+        except ValueError:
+            return record.value, [("error", b"not a number")]
+        return await self.look_up(number), []
+
+    def rewind(self, batches):
+        """Read again what the aborted transaction had read."""
+        for partition, records in batches.items():
+            self.consumer.seek(partition, records[0].offset)
+
+    async def on_partitions_revoked(self, revoked):
+        async with self.transaction:  # lets the transaction end before the partitions move
+            self.rebalances += 1
+
+    async def on_partitions_assigned(self, assigned):
+        pass

@@ -1,0 +1,252 @@
+"""Copies of the copier with one mistake each: understudy simulate --application mistakes:CommitsFirst.simulated ..."""
+
+import asyncio
+import uuid
+
+from aiokafka.errors import ProducerFenced
+
+import copier
+from simulated import check
+
+MISTAKES = {}
+
+
+class Mistake(copier.Copier):
+    """The docstring of each: what people think, and what happens."""
+
+    def __init_subclass__(cls):
+        if cls.__doc__:
+            MISTAKES[cls.__name__] = cls
+
+    @classmethod
+    async def simulated(cls, sim):
+        await check(sim, cls)
+
+
+class CommitsFirst(Mistake):
+    """ "The records are in my hands, so I commit": whoever dies before the transaction ends has lost them."""
+
+    async def copy(self, batches):
+        await self.consumer.commit()
+        async with self.producer.transaction():
+            await self.send_all([record for records in batches.values() for record in records])
+
+
+class CommitsAfterwards(Mistake):
+    """ "Produce in a transaction, then commit the offsets": between the two, the process dies, and copies them again."""
+
+    async def copy(self, batches):
+        async with self.producer.transaction():
+            await self.send_all([record for records in batches.values() for record in records])
+        await self.consumer.commit()
+
+
+class CommitsOffsetOfLastRecord(Mistake):
+    """ "The offset of the last record is the committed one": it is the next one to read, so each restart copies one again."""
+
+    async def copy(self, batches):
+        async with self.producer.transaction():
+            await self.send_all([record for records in batches.values() for record in records])
+            ends = {partition: records[-1].offset for partition, records in batches.items()}
+            await self.producer.send_offsets_to_transaction(ends, "copiers")
+
+
+class LeavesAutoCommitOn(Mistake):
+    """ "The transaction commits, so the default cannot hurt": the consumer also commits, of what is not copied yet."""
+
+    def create_consumer(self):
+        return super().create_consumer(enable_auto_commit=True, auto_commit_interval_ms=500)
+
+
+class StartsAtTheEnd(Mistake):
+    """ "The defaults are sensible": without auto_offset_reset, records that came before the first commit are skipped."""
+
+    def create_consumer(self):
+        return super().create_consumer(auto_offset_reset="latest")
+
+
+class ReadsUncommitted(Mistake):
+    """ "I write in transactions, so I am isolated": the reader needs read_committed, or copies what upstream aborts."""
+
+    def create_consumer(self):
+        return super().create_consumer(isolation_level="read_uncommitted")
+
+
+class HasGroupOfItsOwn(Mistake):
+    """ "A unique group avoids conflicts": each start begins with the first record again."""
+
+    def create_consumer(self):
+        return super().create_consumer(group_id=f"copiers-{uuid.uuid4()}")
+
+
+class HasTransactionalIdOfItsOwn(Mistake):
+    """ "Ids must be unique": then nothing fences an old instance, and a dead one's transaction blocks readers for a minute."""
+
+    def create_producer(self):
+        return super().create_producer(transactional_id=f"copier-{uuid.uuid4()}")
+
+
+class JoinsBeforeFencing(Mistake):
+    """ "The order of two starts does not matter": the offset is fetched first, then the old instance commits once more."""
+
+    async def run(self):
+        self.consumer.subscribe(["in"], listener=self)
+        await self.consumer.start()
+        await self.producer.start()
+        try:
+            while True:
+                await self.copy_next()
+        finally:
+            await self.consumer.stop()
+            await self.producer.stop()
+
+
+class IgnoresRebalances(Mistake):
+    """ "A rebalance is the library's business": a batch from before it is copied although its partition has moved."""
+
+    async def on_partitions_revoked(self, revoked):
+        pass
+
+
+class SwallowsFencing(Mistake):
+    """ "Fenced? A new producer helps": two instances with one id take turns, and each copies its batch again."""
+
+    async def copy(self, batches):
+        try:
+            await super().copy(batches)
+        except ProducerFenced:
+            await self.producer.stop()
+            self.producer = self.create_producer()
+            await self.producer.start()
+            await super().copy(batches)
+
+
+class RepeatsAfterTimeout(Mistake):
+    """ "No answer in time means that it failed": the commit was done, only its answer was late; it is done twice."""
+
+    async def copy(self, batches):
+        try:
+            await asyncio.wait_for(super().copy(batches), 2)
+        except TimeoutError:
+            await self.producer.stop()
+            self.producer = self.create_producer()
+            await self.producer.start()
+            await super().copy(batches)
+
+
+class SendsOutsideOfTransaction(Mistake):
+    """ "Errors are only logged, so a second producer will do": an aborted transaction leaves its poison records behind."""
+
+    plain = None
+
+    async def send(self, record):
+        value, headers = await self.transform(record)
+        if not headers:
+            return await super().send(record)
+        if self.plain is None:
+            self.plain = self.create_producer(transactional_id=None)
+            await self.plain.start()
+        return await self.plain.send("out", value, key=record.key, headers=headers)
+
+
+class DoesNotWaitForSends(Mistake):
+    """ "The commit flushes": aiokafka commits without the records that could not be sent, and their offsets with it."""
+
+    async def send_all(self, records):
+        for record in records:
+            await self.send(record)
+
+
+class HasNoTransaction(Mistake):
+    """ "Idempotence is exactly once": only for one life of the producer; a restart sends what was not committed again."""
+
+    def create_producer(self):
+        return super().create_producer(transactional_id=None, enable_idempotence=True)
+
+    async def copy(self, batches):
+        await self.send_all([record for records in batches.values() for record in records])
+        await self.consumer.commit()
+
+
+class AcksOne(HasNoTransaction):
+    """ "acks=1 is fast and safe enough": a leader that dies takes acknowledged records with it."""
+
+    def create_producer(self):
+        return copier.Copier.create_producer(self, transactional_id=None, acks=1)
+
+
+class DoesNotRewind(Mistake):
+    """ "The transaction is aborted, so it is read again": only if the consumer seeks; otherwise its records are skipped."""
+
+    def rewind(self, batches):
+        pass
+
+
+class SeeksToCommitted(Mistake):
+    """ "seek_to_committed rewinds": not a partition without a committed offset; in aiokafka 0.14, not while it looks for the coordinator."""
+
+    async def copy(self, batches):
+        try:
+            await super().copy(batches)
+        except OSError:
+            await self.consumer.seek_to_committed()
+
+
+class RemembersAborted(Mistake):
+    """ "A set of what was copied prevents duplicates": it also has what was aborted, and so those records are skipped."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.copied = set()
+
+    async def send_all(self, records):
+        new = [each for each in records if (each.partition, each.offset) not in self.copied]
+        self.copied |= {(each.partition, each.offset) for each in new}
+        await super().send_all(new)
+
+
+class SkipsNeighboursOfPoison(Mistake):
+    """ "A record that cannot be read is skipped": with it, the rest of its batch."""
+
+    async def send_all(self, records):
+        try:
+            await super().send_all([each for each in records if int(each.value) is not None])
+        except ValueError:
+            pass
+
+
+class StaysPaused(Mistake):
+    """ "Pause while something is wrong": after the error, nothing resumes the partitions."""
+
+    def rewind(self, batches):
+        super().rewind(batches)
+        self.consumer.pause(*self.consumer.assignment())
+
+
+class SwallowsCancellation(Mistake):
+    """ "Nothing may stop the loop": CancelledError is caught with the errors, and so a clean stop does not end it."""
+
+    async def copy_next(self):
+        try:
+            await super().copy_next()
+        except BaseException as error:
+            copier.log.warning("goes on after %r", error)
+            await asyncio.sleep(0)
+
+
+class ContinuesAfterEachError(Mistake):
+    """ "Log and continue": after a fatal error, such as fencing, each transaction fails, for ever."""
+
+    async def copy_next(self):
+        try:
+            await super().copy_next()
+        except Exception as error:
+            copier.log.warning("goes on after %r", error)
+            await asyncio.sleep(0.1)
+
+
+class HandlesRecordsAtOnce(Mistake):
+    """ "One task for each record is faster": they finish in any order, and so a key's records change places."""
+
+    async def send_all(self, records):
+        await asyncio.gather(*await asyncio.gather(*map(self.send, records)))
