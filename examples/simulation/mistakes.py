@@ -12,7 +12,7 @@ MISTAKES = {}
 
 
 class Mistake(copier.Copier):
-    """The docstring of each: what people think, and what happens."""
+    """A copier with a mistake. The docstring of each: what people think, and what happens."""
 
     def __init_subclass__(cls):
         if cls.__doc__:
@@ -24,7 +24,10 @@ class Mistake(copier.Copier):
 
 
 class CommitsFirst(Mistake):
-    """ "The records are in my hands, so I commit": whoever dies before the transaction ends has lost them."""
+    """The records are in my hands, so I commit.
+
+    A process that dies before its transaction ends has lost them.
+    """
 
     async def copy(self, batches):
         await self.consumer.commit()
@@ -33,7 +36,10 @@ class CommitsFirst(Mistake):
 
 
 class CommitsAfterwards(Mistake):
-    """ "Produce in a transaction, then commit the offsets": between the two, the process dies, and copies them again."""
+    """Produce in a transaction, then commit the offsets.
+
+    Between the two, the process dies, and copies them again.
+    """
 
     async def copy(self, batches):
         async with self.producer.transaction():
@@ -42,7 +48,10 @@ class CommitsAfterwards(Mistake):
 
 
 class CommitsOffsetOfLastRecord(Mistake):
-    """ "The offset of the last record is the committed one": it is the next one to read, so each restart copies one again."""
+    """The offset of the last record is the committed one.
+
+    It is the next one to read, so each restart copies one again.
+    """
 
     async def copy(self, batches):
         async with self.producer.transaction():
@@ -52,42 +61,60 @@ class CommitsOffsetOfLastRecord(Mistake):
 
 
 class LeavesAutoCommitOn(Mistake):
-    """ "The transaction commits, so the default cannot hurt": the consumer also commits, of what is not copied yet."""
+    """The transaction commits, so the default cannot hurt.
+
+    The consumer also commits, of what is not copied yet.
+    """
 
     def create_consumer(self):
         return super().create_consumer(enable_auto_commit=True, auto_commit_interval_ms=500)
 
 
 class StartsAtTheEnd(Mistake):
-    """ "The defaults are sensible": without auto_offset_reset, records that came before the first commit are skipped."""
+    """The defaults are sensible.
+
+    Without auto_offset_reset, records that came before the first commit are skipped.
+    """
 
     def create_consumer(self):
         return super().create_consumer(auto_offset_reset="latest")
 
 
 class ReadsUncommitted(Mistake):
-    """ "I write in transactions, so I am isolated": the reader needs read_committed, or copies what upstream aborts."""
+    """I write in transactions, so I am isolated.
+
+    The reader needs read_committed, or copies what upstream aborts.
+    """
 
     def create_consumer(self):
         return super().create_consumer(isolation_level="read_uncommitted")
 
 
 class HasGroupOfItsOwn(Mistake):
-    """ "A unique group avoids conflicts": each start begins with the first record again."""
+    """A unique group avoids conflicts.
+
+    Each start begins with the first record again.
+    """
 
     def create_consumer(self):
         return super().create_consumer(group_id=f"copiers-{uuid.uuid4()}")
 
 
 class HasTransactionalIdOfItsOwn(Mistake):
-    """ "Ids must be unique": then nothing fences an old instance, and a dead one's transaction blocks readers for a minute."""
+    """Ids must be unique.
+
+    Then nothing fences an old instance, and a dead one's transaction blocks readers for a minute.
+    """
 
     def create_producer(self):
         return super().create_producer(transactional_id=f"copier-{uuid.uuid4()}")
 
 
 class JoinsBeforeFencing(Mistake):
-    """ "The order of two starts does not matter": the offset is fetched first, then the old instance commits once more."""
+    """The order of two starts does not matter.
+
+    The offset is fetched first, then the old instance commits once more.
+    """
 
     async def run(self):
         self.consumer.subscribe(["in"], listener=self)
@@ -102,14 +129,20 @@ class JoinsBeforeFencing(Mistake):
 
 
 class IgnoresRebalances(Mistake):
-    """ "A rebalance is the library's business": a batch from before it is copied although its partition has moved."""
+    """A rebalance is the library's business.
+
+    A batch from before it is copied although its partition has moved.
+    """
 
     async def on_partitions_revoked(self, revoked):
         pass
 
 
 class SwallowsFencing(Mistake):
-    """ "Fenced? A new producer helps": two instances with one id take turns, and each copies its batch again."""
+    """Fenced? A new producer helps.
+
+    Two instances with one id take turns, and each copies its batch again.
+    """
 
     async def copy(self, batches):
         try:
@@ -122,7 +155,10 @@ class SwallowsFencing(Mistake):
 
 
 class RepeatsAfterTimeout(Mistake):
-    """ "No answer in time means that it failed": the commit was done, only its answer was late; it is done twice."""
+    """No answer in time means that it failed.
+
+    The commit was done, only its answer was late; it is done twice.
+    """
 
     async def copy(self, batches):
         try:
@@ -135,7 +171,10 @@ class RepeatsAfterTimeout(Mistake):
 
 
 class SendsOutsideOfTransaction(Mistake):
-    """ "Errors are only logged, so a second producer will do": an aborted transaction leaves its poison records behind."""
+    """Errors are only logged, so a second producer will do.
+
+    An aborted transaction leaves its poison records behind.
+    """
 
     plain = None
 
@@ -150,7 +189,10 @@ class SendsOutsideOfTransaction(Mistake):
 
 
 class DoesNotWaitForSends(Mistake):
-    """ "The commit flushes": aiokafka commits without the records that could not be sent, and their offsets with it."""
+    """The commit flushes.
+
+    Aiokafka commits without the records that could not be sent, and their offsets with it.
+    """
 
     async def send_all(self, records):
         for record in records:
@@ -158,7 +200,10 @@ class DoesNotWaitForSends(Mistake):
 
 
 class HasNoTransaction(Mistake):
-    """ "Idempotence is exactly once": only for one life of the producer; a restart sends what was not committed again."""
+    """Idempotence is exactly once.
+
+    Only for one life of the producer; a restart sends what was not committed again.
+    """
 
     def create_producer(self):
         return super().create_producer(transactional_id=None, enable_idempotence=True)
@@ -169,21 +214,30 @@ class HasNoTransaction(Mistake):
 
 
 class AcksOne(HasNoTransaction):
-    """ "acks=1 is fast and safe enough": a leader that dies takes acknowledged records with it."""
+    """acks=1 is fast and safe enough.
+
+    A leader that dies takes acknowledged records with it.
+    """
 
     def create_producer(self):
         return copier.Copier.create_producer(self, transactional_id=None, acks=1)
 
 
 class DoesNotRewind(Mistake):
-    """ "The transaction is aborted, so it is read again": only if the consumer seeks; otherwise its records are skipped."""
+    """The transaction is aborted, so it is read again.
+
+    Only if the consumer seeks; otherwise its records are skipped.
+    """
 
     def rewind(self, batches):
         pass
 
 
 class SeeksToCommitted(Mistake):
-    """ "seek_to_committed rewinds": not a partition without a committed offset; in aiokafka 0.14, not while it looks for the coordinator."""
+    """seek_to_committed rewinds.
+
+    Not a partition without a committed offset; in aiokafka 0.14, not while it looks for the coordinator.
+    """
 
     async def copy(self, batches):
         try:
@@ -193,7 +247,10 @@ class SeeksToCommitted(Mistake):
 
 
 class RemembersAborted(Mistake):
-    """ "A set of what was copied prevents duplicates": it also has what was aborted, and so those records are skipped."""
+    """A set of what was copied prevents duplicates.
+
+    It also has what was aborted, and so those records are skipped.
+    """
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -206,7 +263,10 @@ class RemembersAborted(Mistake):
 
 
 class SkipsNeighboursOfPoison(Mistake):
-    """ "A record that cannot be read is skipped": with it, the rest of its batch."""
+    """A record that cannot be read is skipped.
+
+    With it, the rest of its batch.
+    """
 
     async def send_all(self, records):
         try:
@@ -216,7 +276,10 @@ class SkipsNeighboursOfPoison(Mistake):
 
 
 class StaysPaused(Mistake):
-    """ "Pause while something is wrong": after the error, nothing resumes the partitions."""
+    """Pause while something is wrong.
+
+    After the error, nothing resumes the partitions.
+    """
 
     def rewind(self, batches):
         super().rewind(batches)
@@ -224,7 +287,10 @@ class StaysPaused(Mistake):
 
 
 class SwallowsCancellation(Mistake):
-    """ "Nothing may stop the loop": CancelledError is caught with the errors, and so a clean stop does not end it."""
+    """Nothing may stop the loop.
+
+    CancelledError is caught with the errors, and so a clean stop does not end it.
+    """
 
     async def copy_next(self):
         try:
@@ -235,7 +301,10 @@ class SwallowsCancellation(Mistake):
 
 
 class ContinuesAfterEachError(Mistake):
-    """ "Log and continue": after a fatal error, such as fencing, each transaction fails, for ever."""
+    """Log and continue.
+
+    After a fatal error, such as fencing, each transaction fails, for ever.
+    """
 
     async def copy_next(self):
         try:
@@ -246,7 +315,10 @@ class ContinuesAfterEachError(Mistake):
 
 
 class HandlesRecordsAtOnce(Mistake):
-    """ "One task for each record is faster": they finish in any order, and so a key's records change places."""
+    """One task for each record is faster.
+
+    They finish in any order, and so a key's records change places.
+    """
 
     async def send_all(self, records):
         await asyncio.gather(*await asyncio.gather(*map(self.send, records)))

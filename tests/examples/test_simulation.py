@@ -1,0 +1,74 @@
+"""examples/simulation: the right copier has no finding, and each copy with a mistake has one."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.clients.targets import ROOT
+from understudy import server_path, simulation
+from understudy.seeds import outcomes
+
+FOLDER = ROOT / "examples" / "simulation"
+MISTAKES = re.findall(r"^class (\w+)\(", (FOLDER / "mistakes.py").read_text(encoding="utf-8"), re.MULTILINE)[1:]
+SEEDS = 100
+"""Enough to find each mistake: docs/find-the-race.md has the first seed of each."""
+
+
+@pytest.fixture
+def mistakes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Name -> class of each copy with a mistake."""
+    monkeypatch.syspath_prepend(FOLDER)
+    found: dict[str, Any] = importlib.import_module("mistakes").MISTAKES
+    return found
+
+
+def finding(mistake: Any, seeds: Iterable[int]) -> str:
+    """What the first of these seeds finds that finds something; each is played in a process of its own."""
+    with server_path.entered():
+        options = simulation.options(topics={"in": 2, "out": 2})
+        played = outcomes(lambda seed: simulation.play(mistake.simulated, seed, options)[0], seeds, os.cpu_count() or 1)
+        return next((each.findings[0] for each in played if each.findings), "")
+
+
+def play_the_right_one(seeds: str, jobs: int = 1) -> None:
+    """Run the command of the page in the folder of the example; fails the test if there is a finding."""
+    command = [sys.executable, "-m", "understudy", "simulate", "--application", "simulated:right", "--seeds", seeds]
+    command += ["--topic", "in:2", "--topic", "out:2", "--jobs", str(jobs)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
+    assert ", 0 with findings" in done.stdout
+
+
+def test_the_right_copier_has_no_finding() -> None:
+    """Each record has one outcome, in order, and the program ends."""
+    play_the_right_one("1-2")
+
+
+def test_mistakes_are_found(mistakes: dict[str, Any]) -> None:
+    """In the first seed, by the promise that each breaks."""
+    assert "without an outcome in out" in finding(mistakes["DoesNotRewind"], [1])
+    assert "not in the order of their records" in finding(mistakes["HandlesRecordsAtOnce"], [1])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(7200)
+def test_the_right_copier_has_no_finding_in_seeds_of_tonight() -> None:
+    """Ten nights play ten thousand."""
+    first = datetime.now(UTC).date().toordinal() * 1_000
+    play_the_right_one(f"{first}-{first + 999}", os.cpu_count() or 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_is_found_by_one_of_the_first_seeds(mistakes: dict[str, Any], name: str) -> None:
+    """A mistake that no seed finds would make a row of the page untrue."""
+    assert finding(mistakes[name], range(1, SEEDS + 1))
