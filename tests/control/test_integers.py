@@ -49,6 +49,8 @@ SMALL = {
             "kept",
             "removed",
             "topics",
+            "brokers",
+            "expired",
         ),
         *("logs_cleaned", "segments_deleted", "delivery_count"),
         *("requests", "errors", "series", "error_series", "skipped", "entry", "connections", "open", "members"),
@@ -70,6 +72,7 @@ SMALL = {
         "last_ended_ms",
         "began_ms",
         "ended_ms",
+        "committed_ms",
     ),
     "a time, of the cluster or the machine, or fixed": ("throttled_ms", "window_ms", "step_ms", "ts_us"),
     "of at most some thousand lines in a drawing": (
@@ -83,7 +86,15 @@ SMALL = {
         "source",
         "target",
     ),
-    "given by the user, with a bound": ("after_markers", "loading_ms", "skip", "times", "delay_ms", "status"),
+    "given by the user, with a bound": (
+        "after_markers",
+        "loading_ms",
+        "skip",
+        "times",
+        "delay_ms",
+        "status",
+        "lease_seconds",
+    ),
 }
 """Why an integer is never beyond 2^53, and those of which that is true."""
 
