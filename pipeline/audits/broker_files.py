@@ -164,9 +164,10 @@ class BrokerFiles:
                 self._indexes(tree, name, place, is_clean=CLEAN_SHUTDOWN in names)
 
     def _indexes(self, tree: Tree, folder: str, place: dict[str, Any], *, is_clean: bool) -> None:
-        """Compare index files with segments, which have theirs from the beginning.
+        """Compare index files with segments.
 
-        A clean shutdown trims them; a crash may leave those of a segment that is gone.
+        A clean shutdown leaves them trimmed. Before that, the last segment may be without them (Understudy writes them
+        when it closes a segment), and a crash may leave those of a segment that is gone.
         """
         names = [name for name, _ in tree.names(folder)]
         parts = [part for name in names if (part := segment_part(name)) is not None]
@@ -174,7 +175,8 @@ class BrokerFiles:
         segments = by_suffix["log"]
         for suffix in ENTRIES:
             left = [(base, "left without its segment") for base in by_suffix[suffix] - segments if is_clean]
-            gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
+            whole = segments if is_clean else segments - {max(segments, default=-1)}
+            gone = [(base, "missing") for base in whole - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
                 self._complain_of_segment(f"{folder}/{base:020d}.{suffix}", base, what, place)
         for name in names if is_clean else ():
