@@ -7,7 +7,6 @@ import asyncio
 import logging
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
-from aiokafka.errors import KafkaError, ProducerFenced
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +52,7 @@ class Copier(ConsumerRebalanceListener):
             if batches and rebalances == self.rebalances:  # otherwise they may be another member's by now
                 try:
                     await self.copy(batches)
-                except ProducerFenced:
-                    raise  # another instance has taken over
-                except (KafkaError, OSError) as error:
+                except OSError as error:  # of the other service; a KafkaError ends this instance: the next is like new
                     log.warning("aborted: %r", error)
                     self.rewind(batches)
 

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 
-from aiokafka.errors import ProducerFenced
+from aiokafka.errors import KafkaError, ProducerFenced
 
 import copier
 from simulated import check
@@ -244,6 +244,21 @@ class SeeksToCommitted(Mistake):
             await super().copy(batches)
         except OSError:
             await self.consumer.seek_to_committed()
+
+
+class KeepsProducerAfterError(Mistake):
+    """After an error of Kafka's, the transaction is aborted and repeated.
+
+    A batch that was given up leaves a gap in aiokafka's sequence numbers: all that follow are out of order, for ever.
+    """
+
+    async def copy(self, batches):
+        try:
+            await super().copy(batches)
+        except ProducerFenced:
+            raise
+        except KafkaError:
+            self.rewind(batches)
 
 
 class RemembersAborted(Mistake):
