@@ -142,6 +142,8 @@ def staged(server: Server, task: str) -> Iterator[str]:
         if "brokers" in task and ("start" in task or "resume" in task):
             number = re.findall(r"[23]", task)[0]
             server.control("POST", f"/v1/brokers/{number}/{'kill' if 'start' in task else 'pause'}")
+        if "repair" in task:
+            server.control("POST", f"/v1/brokers/{re.findall(r'[23]', task)[0]}/log-dir/fail")
         with a_cluster_if_named(server, task) as task:
             yield task
 

@@ -10,8 +10,6 @@ from pipeline.answers.calls import NONE, Call, Fault, listed, may_be_deleted
 
 _SOON_US: Final = 1_000_000
 """Within this time no session expires (`group.min.session.timeout.ms` is 6 s), and a request has reached the group."""
-_CHECKED_MS: Final = 600_000
-"""`offsets.retention.check.interval.ms`: a group that is empty for less is still there."""
 _SEVERAL_LEAVE: Final = 3
 """Version of LeaveGroup since which several members leave at once, each with an error of its own."""
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup"})
@@ -64,8 +62,7 @@ class Generations:
         """Yield the contradictions among all calls."""
         for group_id, group in self._groups.items():
             group.sort()
-            back = (*_departed(group), *self._back(group))
-            for call, what in (*self._protocols(group), *_waiting(group), *self._refusals(group), *back):
+            for call, what in (*self._protocols(group), *_waiting(group), *self._refusals(group), *_departed(group)):
                 yield Fault(
                     call.id, "generation-answer", what, group_id=group_id, member_id=call.request.get("member_id")
                 )
@@ -94,22 +91,6 @@ class Generations:
                     chosen[generation] = (each, name)
                 elif other != name:
                     yield each, f"generation {generation} has the protocols {other} and {name}"
-
-    def _back(self, group: _Group) -> Iterator[tuple[Call, str]]:
-        """Yield generations that are lower than an earlier one on the same connection, to the same coordinator.
-
-        A group begins again with generation 1 after its deletion, and where it stayed empty until offsets were checked.
-        """
-        last: dict[int, Call] = {}
-        for each in group.joins:
-            before = last.get(each.connection)
-            if not each.is_accepted or (before is not None and before.end_us > each.start_us):
-                continue
-            last[each.connection] = each
-            if before is None or _granted(each) >= _granted(before) or each.at_ms - before.at_ms > _CHECKED_MS:
-                continue
-            if not any(one.end_us >= before.start_us and one.start_us <= each.end_us for one in self._removals):
-                yield each, f"generation {_granted(each)}, and this coordinator was at {_granted(before)}"
 
     def _was_there(self, group: _Group, call: Call) -> bool:
         """Return whether this connection just made a successful call as the member, which was not removed since."""

@@ -347,4 +347,4 @@ def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
     assert heartbeat(member) is E.ILLEGAL_GENERATION
     reported = plane.kafka.groups["g"].why()
     assert re.match(rf"a fault: fault {fault.id} \(.*\); the error did not come from the coordinator\.", reported.why)
-    assert (reported.rule, reported.citation) == ("", "")
+    assert (reported.rule, reported.citation) == ("steering", "")

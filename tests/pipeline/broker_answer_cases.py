@@ -57,7 +57,6 @@ def _records(*batches: tuple[int, int]) -> dict[str, Any]:
 _of_fetch("fetch-stable-beyond-watermark", last_stable_offset=12)
 _of_fetch("fetch-start-beyond-watermark", log_start_offset=12)
 _of_fetch("fetch-records-beyond-watermark", high_watermark=6, last_stable_offset=6)
-_of_fetch("fetch-records-beyond-stable-offset", last_stable_offset=7)
 _of_fetch("fetch-watermark-none", high_watermark=-1, last_stable_offset=-1)
 _of_fetch("fetch-records-before", records=_records((0, 2)))
 _of_fetch("fetch-records-out-of-order", records=_records((7, 8), (4, 6)))
@@ -65,6 +64,14 @@ _of_fetch("fetch-records-overlap", records=_records((4, 6), (6, 8)))
 _of_fetch("fetch-error-with-records", error_code="NOT_LEADER_OR_FOLLOWER")
 _of_fetch("fetch-unasked-partition", "answer-items", partition_index=5)
 _of_fetch("fetch-aborted-for-uncommitted", aborted_transactions=[{"producer_id": 700, "first_offset": 4}])
+
+
+@answer("fetch-answer")
+def fetch_records_beyond_the_stable_offset(wiring: Wiring, topic: str) -> int:
+    """A read_committed consumer gets a batch that its own response calls unstable, and no later one calls stable."""
+    number = wiring.connect(topic).fetch(topic, 4, [(4, 6), (7, 8)], stable=9, committed=True)
+    _fetched(wiring, number).update(last_stable_offset=7)
+    return number
 
 
 @answer("produce-answer")

@@ -121,23 +121,18 @@ def joins(number: int, generation: int) -> Any:
 
 
 LEAVES = of_a_member(2, "LeaveGroup", 1)
-DELETION = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
 
 
 @pytest.mark.parametrize(
     ("calls", "found"),
     [
-        ([joins(1, 4), joins(3, 3)], [3]),
-        ([joins(1, 4), joins(3, 5)], []),
-        ([joins(1, 4), DELETION, joins(3, 1)], []),
-        ([joins(1, 4), joins(700, 1)], []),
         ([joins(1, 1), LEAVES, of_a_member(3, "Heartbeat", 4)], [3]),
         ([joins(1, 1), of_a_member(2, "Heartbeat", 4), LEAVES], []),
         ([joins(1, 1), LEAVES, joins(3, 3), of_a_member(4, "Heartbeat", 4)], []),
     ],
 )
-def test_a_group_goes_forward(calls: list[Any], found: list[int]) -> None:
-    """Its generations, unless it was deleted, and its members, unless they join again."""
+def test_a_member_that_has_left_is_gone(calls: list[Any], found: list[int]) -> None:
+    """Unless it joins again."""
     generations = Generations()
     assert [fault for call in calls for fault in generations.note(call)] == []
     assert [each.id for each in generations.faults()] == found
