@@ -7,7 +7,6 @@ effect, until one of them finds it. All of it takes some ten minutes on two core
 # ruff: noqa: T201 -- a program
 
 import argparse
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ from tests.exam.faults import Fault, Observed, faults, why_equivalent
 from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from understudy.client import Cluster
-from understudy.exam.report import markdown_text
 from understudy.exam.runner import BROKEN, OPTIONS, UNSTEERED, Runner, started
 from understudy.exam.scenario import SCENARIOS
 
@@ -174,6 +172,7 @@ def main() -> None:
         arguments.out.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
 
 
+NOT_MET: Final = ": no scenario brings it about"
 ABOUT: Final = """\
 # What the exam finds
 
@@ -198,19 +197,20 @@ def page(results: Sequence[Found]) -> Iterator[str]:
     for kind in dict.fromkeys(each.fault.kind for each in results):
         rows = [each for each in results if each.fault.kind == kind]
         yield f"\n## {kind.capitalize()}: {sum(bool(each.scenario) for each in rows)} of {len(rows)}\n"
-        yield "| fault | found by | what is reported |"
-        yield "|---|---|---|"
+        yield "| found by | faults |"
+        yield "|---|---|"
+        groups: dict[str, list[str]] = {}
         for each in rows:
-            text = " ".join(markdown_text(unnumbered(each.problem)[:160]).split())
-            by = each.scenario or ("no effect" if each.why_not else "**missed**")
-            why_not = each.why_not or ("" if each.tried else "no scenario brings it about")
-            yield f"| `{each.fault.mutation}` | {by} | {text if each.scenario else why_not} |"
+            groups.setdefault(group(each), []).append(f"`{each.fault.mutation}`")
+        for name in sorted(groups, key=lambda name: (name.startswith("**"), name not in SCENARIOS, name)):
+            yield f"| {name} | {', '.join(sorted(groups[name]))} |"
 
 
-def unnumbered(problem: str) -> str:
-    """Return a report without what differs from one run to the next."""
-    problem = re.sub(r"request \d+, ", "", problem)
-    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}x?|127\.0\.0\.1:\d+|\b\d{6,}\b", "...", problem)
+def group(found: Found) -> str:
+    """Return the scenario, or why there is none: a fault without effect, or missed."""
+    if found.scenario:
+        return found.scenario
+    return f"no effect: {found.why_not}" if found.why_not else f"**missed**{'' if found.tried else NOT_MET}"
 
 
 if __name__ == "__main__":
