@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from simulator.loop import VirtualLoop, sleep_ms
 from simulator.network import Network
@@ -266,10 +266,14 @@ class Supervisor:
                 )
 
 
+_OURS: Final = tuple(str(Path(__file__).parents[1] / name) for name in ("simulator", "understudy"))
+"""Folders in a checkout whose checks raise in the name of the program's line that calls them."""
+
+
 def summary(error: BaseException) -> str:
     """Return an exception in one line, with the line of the program that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if not each.filename.startswith((*LIBRARIES, str(Path(__file__).parent)))]
+    own = [each for each in frames if not each.filename.startswith((*LIBRARIES, *_OURS))]
     where = f" at {short_path(own[-1].filename)}:{own[-1].lineno}" if own else ""
     return f"{type(error).__name__}: {error}{where}" if str(error) else f"{type(error).__name__}{where}"
 

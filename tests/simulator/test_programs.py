@@ -1,5 +1,6 @@
 """A user's program on virtual time: its processes, its surroundings, what is found, and what cannot be simulated."""
 
+import argparse
 import asyncio
 import datetime as dt
 import random
@@ -17,9 +18,11 @@ from aiokafka import AIOKafkaConsumer
 
 from simulator.loop import VirtualLoop, sleep_ms
 from simulator.network import Disturbance, Network
+from simulator.supervisor import summary
 from simulator.trace import Trace
 from tests.simulator import copier
 from understudy import simulation
+from understudy.ctl_values import duration_ms
 from understudy.simulation import Simulation, SimulationError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -263,3 +266,10 @@ def test_a_process_that_does_not_end_is_found() -> None:
 
     (finding,) = calm_run(main).findings
     assert "deaf.1 does not end within 30 s" in finding
+
+
+def test_a_finding_names_the_line_that_calls_a_check() -> None:
+    """Not the line inside the check that raises."""
+    with pytest.raises(argparse.ArgumentTypeError) as raised:
+        duration_ms("soon")
+    assert re.search(r" at \S*test_programs\.py:\d+$", summary(raised.value))
