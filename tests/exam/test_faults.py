@@ -80,7 +80,7 @@ def test_a_client_with_many_faults_does_not_pass(exam_cluster: Cluster) -> None:
 
 
 def rows() -> list[tuple[str, str]]:
-    """The faults of the page, and the scenario that finds each, or the first word of why none does."""
+    """The faults of the page, and the scenario that finds each, or how the reason begins why none does."""
     table = re.findall(r"^\| ([^ :]+).*? \| (`.+`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return [(fault, name) for name, faults in table for fault in re.findall(r"`(.+?)`", faults)]
 
