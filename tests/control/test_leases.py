@@ -15,6 +15,7 @@ from broker.options import parse
 from broker.settings.endpoints import PortTaken
 from broker.start.server import further
 from broker.time.clock import PushedClock, turns
+from tests.ports import free_ports
 
 OPTIONS = parse({"port": ["0"]})
 
@@ -71,16 +72,15 @@ async def test_a_free_port_is_none_of_a_cluster_that_has_just_ended(monkeypatch:
 
 async def test_a_start_that_fails_leaves_nothing() -> None:
     """The second broker's port is taken: the first one's is free again, and no cluster runs."""
-    async with clusters() as all_clusters:
-        server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
-        taken = server.sockets[0].getsockname()[1]
-        options = parse({"brokers": ["2"], "port": [f"{taken - 1},{taken}"]})
+    first, taken = free_ports(2)
+    async with (
+        clusters() as all_clusters,
+        await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", taken),
+    ):
         with pytest.raises(PortTaken):
-            await all_clusters.create(options)
-        again = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", taken - 1)
-        again.close()
-        server.close()
-        assert list(all_clusters.running) == ["1"]
+            await all_clusters.create(parse({"brokers": ["2"], "port": [f"{first},{taken}"]}))
+        async with await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", first):
+            assert list(all_clusters.running) == ["1"]
 
 
 async def test_there_are_not_too_many_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
