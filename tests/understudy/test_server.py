@@ -9,6 +9,7 @@ import sys
 import textwrap
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, fields
 from http.client import HTTPConnection
 from pathlib import Path
@@ -125,30 +126,33 @@ def test_every_listener_can_be_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_while_connections_are_open(number: signal.Signals) -> None:
     """In good order: exit code 0, with a client connected and a keep-alive connection to the control plane open."""
-    with serve(*FREE) as (process, lines):
+    with hangup_is(signal.SIG_DFL), serve(*FREE) as (process, lines):
         host, _, port = value(lines, "bootstrap.servers").partition(":")
-        control = HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)
-        control.request("GET", "/v1/health")
-        assert control.getresponse().read()
-        with socket.create_connection((host, int(port))):
-            process.send_signal(number)
-            assert process.wait(PATIENCE_S) == 0
-        control.close()
+        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)) as control:
+            control.request("GET", "/v1/health")
+            assert control.getresponse().read()
+            with socket.create_connection((host, int(port))):
+                process.send_signal(number)
+                assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """As nohup wants it; a SIGTERM then still stops the server."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with serve(*FREE) as (process, lines):
-            signal.signal(signal.SIGHUP, before)
-            process.send_signal(signal.SIGHUP)
-            control = HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)
+    with hangup_is(signal.SIG_IGN), serve(*FREE) as (process, lines):
+        process.send_signal(signal.SIGHUP)
+        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)) as control:
             control.request("GET", "/v1/health")
             assert control.getresponse().status == 200
-            control.close()
-            process.terminate()
-            assert process.wait(PATIENCE_S) == 0
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+
+
+@contextmanager
+def hangup_is(disposition: signal.Handlers) -> Iterator[None]:
+    """A server that starts in the block inherits this disposition of SIGHUP, not that of the tests themselves."""
+    before = signal.signal(signal.SIGHUP, disposition)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGHUP, before)
 
