@@ -85,11 +85,11 @@ def virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iter
 
 
 @contextmanager
-def replaced(cls: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
-    """Replace a method of the brokers within the block by one that observes its calls."""
-    original = getattr(cls, name)
-    setattr(cls, name, method)
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace an attribute of a class, a module or an object within the block."""
+    original = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        setattr(cls, name, original)
+        setattr(owner, name, original)

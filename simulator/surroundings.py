@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from simulator.loop import VirtualLoop
+from simulator.process import replaced
 from simulator.program import CURRENT, refuse
 
 _OURS = ("broker", "control_api", "protocol", "simulator", "storage", "asyncio", "threading", "_pytest")
@@ -113,7 +114,7 @@ def surroundings(loop: VirtualLoop, seed: int) -> Iterator[Surroundings]:
     state, before, hook = random.getstate(), _current, sys.unraisablehook
     with ExitStack() as changes:
         for owner, name, function in _FUNCTIONS:
-            changes.enter_context(_set(owner, name, function))
+            changes.enter_context(replaced(owner, name, function))
         _replace_imported(changes)
         _patch_datetime(changes, around)
         _patch_ids(changes, around)
@@ -139,16 +140,6 @@ def outside() -> Iterator[None]:
         _current = before
 
 
-@contextmanager
-def _set(owner: Any, name: str, value: Any) -> Iterator[None]:
-    original = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
-
-
 def _replace_imported(changes: ExitStack) -> None:
     """Replace what modules imported by name, and clients that cannot be simulated."""
     replacements: dict[int, Any] = {id(_ORIGINALS[each]): each for _, _, each in _FUNCTIONS}
@@ -161,7 +152,7 @@ def _replace_imported(changes: ExitStack) -> None:
             continue
         for name, value in list(getattr(found, "__dict__", {}).items()):
             if (replacement := replacements.get(id(value))) is not None:
-                changes.enter_context(_set(found, name, replacement))
+                changes.enter_context(replaced(found, name, replacement))
 
 
 def _refusing(client: str) -> Callable[..., Any]:
@@ -208,7 +199,7 @@ def _patch_ids(changes: ExitStack, around: Surroundings) -> None:
         (uuid, "_node", 0x02_00_00_00_00_01),
         (uuid, "_last_timestamp", None),
     ):
-        changes.enter_context(_set(owner, name, value))
+        changes.enter_context(replaced(owner, name, value))
 
 
 def _reset_aiokafka(changes: ExitStack, around: Surroundings) -> None:
@@ -226,13 +217,13 @@ def _reset_aiokafka(changes: ExitStack, around: Surroundings) -> None:
         at_ms = around.time_ns() // 1_000_000 if timestamp is None else timestamp
         return append(self, timestamp=at_ms, **fields)
 
-    changes.enter_context(_set(builder, "append", stamped))
+    changes.enter_context(replaced(builder, "append", stamped))
     metadata = importlib.import_module("aiokafka.cluster").ClusterMetadata
     brokers = metadata.brokers
 
     def in_order(self: Any) -> list[Any]:
         return sorted(brokers(self), key=lambda each: str(each.nodeId))
 
-    changes.enter_context(_set(metadata, "brokers", in_order))
+    changes.enter_context(replaced(metadata, "brokers", in_order))
     producer = importlib.import_module("aiokafka").AIOKafkaProducer
-    changes.enter_context(_set(producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0))
+    changes.enter_context(replaced(producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0))
