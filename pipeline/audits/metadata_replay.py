@@ -55,6 +55,8 @@ class Image:
     places: dict[tuple[UUID, int], Place] = field(default_factory=dict)
     settings: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     brokers: dict[int, md.RegisterBrokerRecord] = field(default_factory=dict)
+    registers: bool = False
+    """Whether a broker has registered, even if none is registered any more."""
     fenced: dict[int, bool] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
     """Brokers that have registered but were neither fenced nor unfenced since; they are leaders again later."""
@@ -126,7 +128,7 @@ class Image:
         for (topic_id, number), place in self.places.items():
             if self.fenced.get(place.leader, False) and place.leader not in self.fresh:
                 yield f"{self.topics.get(topic_id)}-{number} is led by the fenced broker {place.leader}"
-            elif self.brokers and place.leader not in {NO_LEADER, *self.brokers}:
+            elif self.registers and place.leader not in {NO_LEADER, *self.brokers}:
                 yield f"{self.topics.get(topic_id)}-{number} is led by broker {place.leader}, which is not registered"
 
     def without_partitions(self) -> Iterator[str]:
@@ -236,6 +238,7 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
     if known is not None and (image.is_snapshot or record.broker_epoch < known.broker_epoch):
         yield "a registration that is older than the broker's last"
     yield from _supporting(record)
+    image.registers = True
     image.brokers[record.broker_id] = record
     image.fenced[record.broker_id] = record.fenced
     image.fresh.add(record.broker_id)

@@ -250,6 +250,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "epoch-without-its-leader": ("metadata-record", _epoch_without_a_leader),
     "type-of-a-metadata-record": ("metadata-record", _unknown_type),
     "leader-never-registered": ("metadata-record", _change(replicas=(7,), isr=(7,), leader=7)),
+    "leader-unregistered": ("metadata-record", _records(metadata.UnregisterBrokerRecord(1, 4))),
     "quorum-level-back": ("metadata-record", _records(
         *(metadata.FeatureLevelRecord("kraft.version", level) for level in (1, 0)))),
     "setting-misspelled": ("setting-unknown", _records(metadata.ConfigRecord(2, "orders", "retention.sm", "5"))),
