@@ -19,6 +19,7 @@ from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks
 from pipeline.audits.sidecar_files import Tree, index_entries
 from pipeline.duck.engine import DuckEngine
 from protocol.errors import KafkaError
+from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
@@ -137,6 +138,11 @@ def test_a_setting_is_invalid_where_the_broker_refuses_it() -> None:
     assert {each for each in refused - found if each[1:] not in OF_OLDER_BROKERS} == set()
     assert found - refused == set()
     assert len(refused) > 500
+
+
+def test_a_setting_is_unknown_up_to_the_newest_metadata_version() -> None:
+    """Beyond it, a later release may have the name."""
+    assert f"'metadata.version') <= {LATEST_METADATA_VERSION}\n" in f"{checks()['setting-unknown'].sql.rstrip()}\n"
 
 
 def _refused(kind: int, name: str, text: str) -> bool:
