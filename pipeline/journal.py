@@ -1,7 +1,7 @@
 """Reads wire journals, the JSON lines of `understudy serve --journal`, as rows of `schemas.JOURNAL`.
 
 The bodies of requests and responses stay text: they are cut out of the line without parsing, and Spark's `parse_json`
-makes a VARIANT of them. Format: docs/journal.md.
+makes a VARIANT of them. Format: docs/debugging.md.
 """
 
 import io

@@ -119,7 +119,7 @@ def read_state(
 def read_journal(
     paths: Paths, *, columns: Sequence[str] | None = None, mode: Mode = "fail"
 ) -> Iterator[pa.RecordBatch]:
-    """Read the requests and responses of wire journals (`docs/journal.md`), run by run in file order.
+    """Read the requests and responses of wire journals (`docs/debugging.md`), run by run in file order.
 
     Args:
         paths: journal folders or files; local, or URIs.

@@ -231,7 +231,7 @@ JOURNAL: Final = pa.schema(
         pa.field("damage", pa.string()),  # null for a valid line
     ]
 )
-"""`wire_journal`: one row per request and response; docs/journal.md describes the columns."""
+"""`wire_journal`: one row per request and response; docs/debugging.md describes the columns."""
 
 
 def state_schema(kind: str, mode: str) -> pa.Schema:

@@ -74,7 +74,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "kinds": row_tables.kinds_table,
     "triples": row_tables.triples_table,
 }
-PAGES = ("docs/GAPS.md", "docs/debugging.md", "docs/differences.md", "docs/rows.md", "docs/inside/releases.md")
+PAGES = ("docs/GAPS.md", "docs/debugging.md", "docs/old-releases.md", "docs/inside/rows.md", "docs/inside/releases.md")
 
 
 def drawn(text: str) -> str:

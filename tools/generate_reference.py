@@ -1,4 +1,4 @@
-"""Generates the tables of docs/options.md and docs/control.md from the tables in the code, between two marks.
+"""Generates the tables of docs/serve.md and docs/control.md from the tables in the code, between two marks.
 
 Usage: python tools/generate_reference.py [--check].
 """
@@ -14,10 +14,11 @@ from control_api.calls import call
 from control_api.fields import fields_of
 from control_api.verb import Verb
 from control_api.verbs import VERBS
+from tools.marked import replaced
 from understudy.ctl import placeholder
 from understudy.serve import OPTIONS
 
-BEGIN, END = "<!-- made from the code: tools/generate_reference.py -->", "<!-- end -->"
+MARK = "<!-- made from the code: tools/generate_reference.py -->"
 
 
 def options() -> Iterator[str]:
@@ -77,7 +78,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-PAGES: Mapping[str, Callable[[], Iterator[str]]] = {"docs/options.md": options, "docs/control.md": verbs}
+PAGES: Mapping[str, Callable[[], Iterator[str]]] = {"docs/serve.md": options, "docs/control.md": verbs}
 
 
 def main(argv: list[str]) -> int:
@@ -86,8 +87,7 @@ def main(argv: list[str]) -> int:
     for name, rows in PAGES.items():
         page = ROOT / name
         text = page.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        generated = "\n".join([before + BEGIN, "", *rows(), "", END]) + rest.partition(END)[2]
+        generated = replaced(text, MARK, "\n".join(rows()))
         if generated != text:
             stale.append(name)
             if "--check" not in argv:

@@ -1,4 +1,4 @@
-"""Generates tables of docs/differences.md and docs/inside/releases.md from `broker/settings/releases`."""
+"""Generates tables of docs/old-releases.md and docs/inside/releases.md from `broker/settings/releases`."""
 
 from collections.abc import Callable, Mapping
 

@@ -104,13 +104,13 @@ def resolve(citation: Citation) -> Anchor | None:
 
 
 def link(document: str, place: str) -> str:
-    """Return the link to an id for pages in docs/, such as ``specification/core/d-produce.md#d-2-v11``.
+    """Return the link to an id for pages in docs/inside/, such as ``../specification/core/d-produce.md#d-2-v11``.
 
     Raises:
         KeyError: the specification does not have it.
     """
     anchor = anchors()[document][slug(place)]
-    return f"{FOLDER.name}/{anchor.page}#{anchor.name}"
+    return f"../{FOLDER.name}/{anchor.page}#{anchor.name}"
 
 
 def main(argv: list[str]) -> int:

@@ -39,7 +39,7 @@ class BrokenInvariant:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """Conformance of clients according to the journal: docs/client-report.md.
+    """Conformance of clients according to the journal: docs/clients.md.
 
     ``broken`` has the violated invariants, ``kept`` the names of those that some client had an occasion to violate and
     none did. ``document`` is the whole report, as from `understudy conformance --format json`.

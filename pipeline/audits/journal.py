@@ -1,4 +1,4 @@
-"""Makes the tables of a wire journal (`docs/journal.md`)."""
+"""Makes the tables of a wire journal (`docs/debugging.md`)."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The table in docs/groups-explained.md: each way in which a consumer gets nothing, its sentence, and its test."""
+"""The table in docs/troubleshooting.md: each way in which a consumer gets nothing, its sentence, and its test."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ class Row(NamedTuple):
 def rows() -> dict[str, Row]:
     """Name of the function that brings it about -> its row."""
     found = {}
-    for line in (ROOT / "docs" / "groups-explained.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "troubleshooting.md").read_text().splitlines():
         if line.startswith("| ") and "``" in line:
             match = _ROW.fullmatch(line)
             assert match is not None, line

@@ -262,7 +262,7 @@ REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode]] = [
     (nameless, E.INVALID_REQUEST),
     (unknown_assignor, E.UNSUPPORTED_ASSIGNOR),
 ]
-"""What is refused; the table in docs/groups-explained.md has the sentence."""
+"""What is refused; the table in docs/troubleshooting.md has the sentence."""
 
 
 @pytest.mark.parametrize(("act", "code"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])

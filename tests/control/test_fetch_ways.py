@@ -1,4 +1,4 @@
-"""The ways in which a Fetch brings no records: each has a hint in the report (docs/groups-explained.md)."""
+"""The ways in which a Fetch brings no records: each has a hint in the report (docs/troubleshooting.md)."""
 
 from collections.abc import Callable
 
@@ -151,7 +151,7 @@ WAYS: tuple[Callable[[ControlPlane], object], ...] = (
     behind_a_transaction, reads_an_empty_partition, nothing_written, read_by_another, aborted,
     over_its_quota, started_at_the_end, old_topic_id,
 )  # fmt: skip
-"""What happens; the table in docs/groups-explained.md has the sentence."""
+"""What happens; the table in docs/troubleshooting.md has the sentence."""
 
 
 @pytest.mark.parametrize("act", WAYS, ids=[each.__name__ for each in WAYS])

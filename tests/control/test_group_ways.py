@@ -1,6 +1,6 @@
 """The ways in which a consumer loses its partitions, its offset or its records: each has a sentence in `groups why`.
 
-The table in docs/groups-explained.md has a row for each way here and for each refusal in test_explain_group, with the
+The table in docs/troubleshooting.md has a row for each way here and for each refusal in test_explain_group, with the
 sentence that these tests look for. ``WAYS`` and ``REFUSALS`` are compared with the table in tests/test_house.py.
 """
 
@@ -329,7 +329,7 @@ WAYS: tuple[Callable[[ControlPlane], object], ...] = (
     streams_not_ready, offset_pending, offset_expired, group_deleted, offset_deleted, offset_of_a_deleted_topic,
     offset_lowered, stale_fetch, stranger_fetches, injected, no_coordinator_yet, deleted_with_members,
 )  # fmt: skip
-"""What happens; the table in docs/groups-explained.md has the sentence, and whether the report has it too."""
+"""What happens; the table in docs/troubleshooting.md has the sentence, and whether the report has it too."""
 
 
 @pytest.mark.parametrize("act", WAYS, ids=[each.__name__ for each in WAYS])

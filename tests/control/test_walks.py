@@ -74,7 +74,7 @@ def test_each_error_of_a_group_is_explained() -> None:
         raised |= set(codes(file.read_text(encoding="utf-8"), {"KafkaError", "Refusal"}))
     assert len(raised) > 15
     assert raised - EXPLAINED.keys() - MEANINGS.keys() == {E.UNKNOWN_SERVER_ERROR}
-    listed = (ROOT / "docs" / "groups-explained.md").read_text(encoding="utf-8")
+    listed = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     assert [code for code, text in MEANINGS.items() if f"| {code.name} | {text} |" not in listed] == []
 
 

@@ -1,7 +1,7 @@
 """Keeps what a run of histories of one kind came to.
 
 Usage: ``python -m tests.differential.kinds STATE KIND [RESTARTS [BROKERS]]``, where STATE is the file of
-:mod:`tests.differential.many`. What is kept, of Kafka 4.4.0, is in docs/rows.md.
+:mod:`tests.differential.many`. What is kept, of Kafka 4.4.0, is in docs/inside/rows.md.
 """
 
 import json

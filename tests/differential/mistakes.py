@@ -2,7 +2,7 @@
 
 A real Kafka answers some histories once; then each mistake is made in a server of its own, which is asked the same
 until it answers otherwise. ``python -m tests.differential.mistakes`` does so and keeps what came of it in
-``mistakes.json``, of which ``docs/rows.md`` has the sum.
+``mistakes.json``, of which ``docs/inside/rows.md`` has the sum.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The tables of docs/rows.md, made of what the last runs on both clusters kept beside this file."""
+"""The tables of docs/inside/rows.md, made of what the last runs on both clusters kept beside this file."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The ledger of the specification's rows: which were asked of a real Kafka and of ours, and what came of it.
 
 ``python -m tests.differential.rows`` asks them (some minutes each), keeps the outcomes in ``rows.json`` and draws
-``docs/rows.md``. With ``understudy``, ``kafka`` (4.3.1) or ``kafka-4.4`` behind it, of that one alone.
+``docs/inside/rows.md``. With ``understudy``, ``kafka`` (4.3.1) or ``kafka-4.4`` behind it, of that one alone.
 """
 
 import json
@@ -21,7 +21,6 @@ from tools.specification import link
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("rows.json")
-PAGE = ROOT / "docs" / "rows.md"
 SCENARIOS = "tests/scenarios"
 RELEASES = {"kafka": "4.3.1", "kafka-4.4": "4.4.0"}
 """The real ones, by their name in the record."""

@@ -7,9 +7,11 @@ effect, until one of them finds it. All of it takes some ten minutes on two core
 # ruff: noqa: T201 -- a program
 
 import argparse
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +21,13 @@ from typing import Any, Final
 from tests.exam.faults import Fault, Observed, faults, why_equivalent
 from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
+from tools.compact_json import dumps
 from understudy.client import Cluster
 from understudy.exam.runner import BROKEN, OPTIONS, UNSTEERED, Runner, started
 from understudy.exam.scenario import SCENARIOS
 
+RECORDED: Final = Path(__file__).with_name("planted.json")
+PAGE: Final = Path(__file__).parents[2] / "docs" / "inside" / "exam-faults.md"
 TIMEOUT_MS: Final = 3_000
 DEADLINE_S: Final = 4.0
 LIMIT_S: Final = 60.0
@@ -156,7 +161,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="faults that contain this text")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--plays", type=int, default=PLAYS)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--record", action="store_true", help="write the page, and what finds each fault")
     arguments = parser.parse_args()
     for module in (consumer, consumer_protocol, share_consumer):
         module.DEADLINE_S = DEADLINE_S  # type: ignore[attr-defined]
@@ -168,49 +173,78 @@ def main() -> None:
     count = sum(bool(each.scenario) for each in found)
     seconds = time.monotonic() - began
     print(f"{len(table)} faults, {count} found, {equivalent} equivalent, in {seconds:.0f} s")
-    if arguments.out is not None:
-        arguments.out.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
+    if arguments.record and not arguments.only:
+        RECORDED.write_text(dumps(tabulated(found), depth=2), encoding="utf-8")
+        PAGE.write_text(page(recorded()), encoding="utf-8")
 
 
-NOT_MET: Final = ": no scenario brings it about"
+MISSED: Final = "missed"
+NOT_MET: Final = f"{MISSED}: no scenario brings it about"
+NO_EFFECT: Final = "no effect: "
+Table = Mapping[str, Mapping[str, Sequence[str]]]
+"""Kind of fault -> scenario that finds them, or why none does -> faults."""
 ABOUT: Final = """\
-# What the exam finds
+# What the exam finds, and what it misses
 
-For authors of client libraries, and for anyone who wants to know what a verdict of [`understudy exam`](exam.md) proves.
-{total} faults were made from the protocol and planted in a small client that passes the exam, one at a time: each field
-of a request that it fills is sent as another, each field of a response that it reads is read as another, only the
-first or the last row of a list is read, each error code is taken for a success or for an error of another class, and
-what the client does wrong in other ways. The exam finds {found} of them; {equivalent} have no effect that could be
-seen; {missed} are missed, most of them since no scenario answers with the code.
-`python -m tests.exam.planting --out docs/exam-faults.md` plays them again and writes this page.
-
-A fault is played only in scenarios in which it can have an effect, until one of them finds it: *found by* is that
-scenario, not the only one."""
+{total} faults were made from the protocol and planted in a small client that passes [`understudy exam`](../exam.md),
+one at a time: each field of a request that it fills is sent as another, each field of a response that it reads is read
+as another, only the first or the last row of a list is read, each error code is taken for a success or for an error of
+another class, and what the client does wrong in other ways. The exam finds {found} of them; {equivalent} have no effect
+that could be seen; {missed} are missed, most of them since no scenario answers with the code.
+`python -m tests.exam.planting --record` plays them again, writes this page, and keeps in `tests/exam/planted.json`
+which scenario finds each: one that does, not the only one."""
 
 
-def page(results: Sequence[Found]) -> Iterator[str]:
-    """Return the page of the table."""
-    missed = [each for each in results if not each.scenario and not each.why_not]
-    found = sum(bool(each.scenario) for each in results)
-    equivalent = len(results) - found - len(missed)
-    yield ABOUT.format(total=len(results), found=found, equivalent=equivalent, missed=len(missed))
-    for kind in dict.fromkeys(each.fault.kind for each in results):
-        rows = [each for each in results if each.fault.kind == kind]
-        yield f"\n## {kind.capitalize()}: {sum(bool(each.scenario) for each in rows)} of {len(rows)}\n"
-        yield "| found by | faults |"
-        yield "|---|---|"
-        groups: dict[str, list[str]] = {}
-        for each in rows:
-            groups.setdefault(group(each), []).append(f"`{each.fault.mutation}`")
-        for name in sorted(groups, key=lambda name: (name.startswith("**"), name not in SCENARIOS, name)):
-            yield f"| {name} | {', '.join(sorted(groups[name]))} |"
+def recorded() -> Table:
+    """Return what the last whole run found."""
+    table: Table = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return table
 
 
-def group(found: Found) -> str:
+def tabulated(results: Iterable[Found]) -> Table:
+    """Return the table of a run: scenarios in order, then what no scenario finds."""
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for each in results:
+        kinds.setdefault(each.fault.kind.capitalize(), {}).setdefault(place(each), []).append(each.fault.mutation)
+    return {
+        kind: {name: sorted(places[name]) for name in sorted(places, key=lambda name: (name not in SCENARIOS, name))}
+        for kind, places in kinds.items()
+    }
+
+
+def page(table: Table) -> str:
+    """Return the page: sums, and the faults that no scenario finds."""
+    counts = {kind: Counter({name: len(faults) for name, faults in row.items()}) for kind, row in table.items()}
+    lines = ["", "| kind | faults | found | no effect | missed |", "|---|--:|--:|--:|--:|"]
+    sums = {kind: summed(count) for kind, count in counts.items()}
+    lines += [f"| {kind} | {' | '.join(map(str, numbers))} |" for kind, numbers in sums.items()]
+    total, found, equivalent, missed = (sum(column) for column in zip(*sums.values(), strict=True))
+    lines += ["", "## Missed", "", "| kind | faults |", "|---|---|"]
+    for kind, row in table.items():
+        missing = [f"`{fault}`" for name, faults in row.items() if name.startswith(MISSED) for fault in faults]
+        lines += [f"| {kind} | {', '.join(sorted(missing))} |"] if missing else []
+    lines += ["", "## No effect", "", "| why | faults |", "|---|---|"]
+    reasons: dict[str, list[str]] = {}
+    for name, planted in (each for row in table.values() for each in row.items() if each[0].startswith(NO_EFFECT)):
+        reasons.setdefault(name.removeprefix(NO_EFFECT), []).extend(f"`{fault}`" for fault in planted)
+    lines += [f"| {reason} | {', '.join(sorted(reasons[reason]))} |" for reason in sorted(reasons)]
+    head = ABOUT.format(total=total, found=found, equivalent=equivalent, missed=missed)
+    return "\n".join([head, *lines]) + "\n"
+
+
+def summed(count: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """Return how many faults of a kind there are, are found, have no effect, are missed."""
+    found = sum(number for name, number in count.items() if name in SCENARIOS)
+    equivalent = sum(number for name, number in count.items() if name.startswith(NO_EFFECT))
+    total = sum(count.values())
+    return total, found, equivalent, total - found - equivalent
+
+
+def place(found: Found) -> str:
     """Return the scenario, or why there is none: a fault without effect, or missed."""
     if found.scenario:
         return found.scenario
-    return f"no effect: {found.why_not}" if found.why_not else f"**missed**{'' if found.tried else NOT_MET}"
+    return f"{NO_EFFECT}{found.why_not}" if found.why_not else MISSED if found.tried else NOT_MET
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Faults made from the protocol (`tests/exam/faults.py`) are found: a sample here, all of them in the nightly run."""
 
-import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +20,6 @@ from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 from understudy.results import JournalEntry
 
-PAGE = Path(__file__).parents[2] / "docs" / "exam-faults.md"
 TIMEOUT_MS = 3_000
 ON_THE_WIRE = (
     ("send Produce.acks 1", "produce/plain", "Produce"),
@@ -80,24 +77,38 @@ def test_a_client_with_many_faults_does_not_pass(exam_cluster: Cluster) -> None:
 
 
 def rows() -> list[tuple[str, str]]:
-    """The faults of the page, and the scenario that finds each, or how the reason begins why none does."""
-    table = re.findall(r"^\| ([^ :]+).*? \| (`.+`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    return [(fault, name) for name, faults in table for fault in re.findall(r"`(.+?)`", faults)]
+    """The faults that were planted, and the scenario that finds each, or why none does."""
+    places = [each for row in planting.recorded().values() for each in row.items()]
+    return [(fault, name) for name, faults in places for fault in faults]
 
 
-def test_the_page_names_scenarios_that_there_are() -> None:
-    """Its numbers are those of its rows; of 700 faults at least four in five are found."""
+def test_the_page_is_what_was_recorded() -> None:
+    """Each fault has a scenario that there is, no effect, or is missed; at least four in five of 700 are found."""
+    assert planting.PAGE.read_text(encoding="utf-8") == planting.page(planting.recorded())
     found = [name for _, name in rows() if name in SCENARIOS]
     others = {name for _, name in rows()} - SCENARIOS.keys()
-    assert others <= {"no", "**missed**"}
-    text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    numbers = re.search(
-        r"(\d+) faults were made .* The exam finds (\d+) of them; (\d+) have .*; (\d+) are missed", text
-    )
-    assert numbers is not None
-    total, count, none, missed = map(int, numbers.groups())
-    assert (total, count, none + missed) == (len(rows()), len(found), len(rows()) - len(found))
-    assert count > 0.8 * total > 200
+    assert {name.partition(":")[0] for name in others} == {"no effect", planting.MISSED}
+    assert len(rows()) > 700
+    assert len(found) > 0.8 * len(rows())
+    missed = sum(name.startswith(planting.MISSED) for _, name in rows())
+    guide = " ".join((planting.PAGE.parents[1] / "exam.md").read_text(encoding="utf-8").split())
+    sums = f"Of {len(rows())} faults that were planted in a client, the exam finds {len(found)}, "
+    assert f"{sums}{len(rows()) - len(found) - missed} have no effect" in guide
+    assert f"[{missed} are missed]" in guide
+
+
+def test_a_run_is_recorded_by_kind_and_scenario() -> None:
+    """The page counts a fault as found, without effect, or missed; one that was never met says so."""
+    results = [
+        planting.Found(Fault("behaviour", "writes-nothing"), "produce/plain", tried=1),
+        planting.Found(Fault("error: final", "take Produce INVALID_RECORD as NONE"), tried=2),
+        planting.Found(Fault("error: final", "take Fetch CORRUPT_MESSAGE as NONE")),
+    ]
+    table = planting.tabulated(results)
+    assert table["Behaviour"] == {"produce/plain": ["writes-nothing"]}
+    assert table["Error: final"][planting.NOT_MET] == ["take Fetch CORRUPT_MESSAGE as NONE"]
+    assert len(table["Error: final"]) == 2
+    assert "| Behaviour | 1 | 1 | 0 | 0 |" in planting.page(table)
 
 
 @pytest.mark.nightly

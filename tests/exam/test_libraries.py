@@ -52,7 +52,7 @@ def test_the_driver_passes_its_self_test(library: Library) -> None:
 def test_the_whole_exam_fails_where_the_scoreboard_does(library: Library, tmp_path: Path) -> None:
     """No rule of level MUST is broken that was not when its runs were recorded; failures are repeated.
 
-    The result is kept where EXAM_RUNS points to, from which `make nightly` writes docs/scoreboard.md.
+    The result is kept where EXAM_RUNS points to, from which `make nightly` writes docs/inside/scoreboard.md.
     """
     prefix = built(library)
     result = Runner(lambda: Driver(prefix)).run(list(SCENARIOS.values()), jobs=JOBS)

@@ -1,4 +1,4 @@
-"""docs/scoreboard.md is what its generator makes of the recorded runs, and speaks of the scenarios that there are."""
+"""The exam's scoreboard is what its generator makes of the recorded runs, and names scenarios that there are."""
 
 from pathlib import Path
 
@@ -7,10 +7,12 @@ import pytest
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
 from tests.exam.scoreboard import (
+    MARK,
     ON_KAFKA,
     PAGE,
     RECORDED,
     REFERENCE,
+    SUMS,
     VARIED,
     Run,
     elsewhere,
@@ -22,8 +24,10 @@ from tests.exam.scoreboard import (
     record,
     recorded,
     runs_of,
+    sums,
     totals,
 )
+from tools.marked import replaced
 from understudy.exam.runner import JOBS
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
@@ -32,6 +36,8 @@ from understudy.exam.verdicts import Verdict
 def test_the_page_is_what_is_recorded() -> None:
     """After a change, run `python -m tests.exam.scoreboard`."""
     assert PAGE.read_text(encoding="utf-8") == "\n".join(page(recorded(), recorded(ON_KAFKA))) + "\n"
+    users = SUMS.read_text(encoding="utf-8")
+    assert users == replaced(users, MARK, sums(recorded()))
 
 
 @pytest.mark.parametrize("file", [RECORDED, ON_KAFKA], ids=["here", "on-kafka"])

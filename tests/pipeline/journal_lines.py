@@ -1,4 +1,4 @@
-"""Wire journals written line by line (`docs/journal.md`), with the log that they speak of beside them."""
+"""Wire journals written line by line (`docs/debugging.md`), with the log that they speak of beside them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -212,7 +212,7 @@ def test_reports_are_chosen_by_name() -> None:
 
 def test_every_report_explains_itself() -> None:
     """And the documentation lists it."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "debugging.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "data-directories.md").read_text(encoding="utf-8")
     for question in registry.questions().values():
         assert len(question.explanation) > 60, question.name
         assert f"| `{question.name}` | {question.title}" in page

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 Line = dict[str, Any]
-"""A request with its outcome, as described in docs/journal.md."""
+"""A request with its outcome, as described in docs/debugging.md."""
 VERSION: Final = 1
 _NEEDED: Final = frozenset({
     "id", "era", "ts_us", "lost", "broker", "client_id", "api", "api_key", "outcome", "error", "duration_us",

@@ -232,7 +232,7 @@ MEANINGS: Mapping[ErrorCode, str] = {
     E.REQUEST_TIMED_OUT: "the coordinator could not write its records in time, as too few replicas are in sync",
     E.KAFKA_STORAGE_ERROR: "the log directory of the coordinator's broker is offline",
 }
-"""The meaning of errors whose cause is in the request, or in a setting; docs/groups-explained.md lists them."""
+"""The meaning of errors whose cause is in the request, or in a setting; docs/troubleshooting.md lists them."""
 
 
 EXPLAINED: Mapping[ErrorCode, Callable[[Refused], str]] = {

@@ -1,4 +1,4 @@
-"""Formats a request as a line of the journal's files: format 1, documented in docs/journal.md."""
+"""Formats a request as a line of the journal's files: format 1, documented in docs/debugging.md."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""docs/clients.md, as the nightly run writes it."""
+"""The part of docs/clients.md that the nightly run writes."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from tests.clients.compatibility.matrix import spans
 from tests.clients.compatibility.players import GOOD, KINDS, PYTHON
 from tests.clients.drivers import HERE
 from tests.clients.targets import ROOT
+from tools.marked import replaced
 
 PAGE = ROOT / "docs" / "clients.md"
-HEAD = """# Client compatibility
-
-A nightly test run (`tests/clients/compatibility`) writes this page. It runs each client against Understudy with
+MARK = "<!-- made by the nightly run: tests/clients/compatibility -->"
+HEAD = """A nightly test run (`tests/clients/compatibility`) writes this part. It runs each client with
 [`--as-version`](old-releases.md), in four scenarios: the client produces (compressed), produces idempotently, reads in
 a group and commits, and runs an aborted and a committed transaction that writes records and offsets. The clients in
 Java, kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all scenarios passed.
@@ -66,10 +66,12 @@ TITLES = {
 def drawn(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
     """The page: for each kind of clients a table with a line for each client."""
     versions = _versions()
-    return (
+    return replaced(
+        PAGE.read_text(encoding="utf-8"),
+        MARK,
         HEAD
         + "\n".join(_table(kind, clients, found, recorded, versions) for kind, clients in KINDS.items())
-        + _sum(found, recorded)
+        + _sum(found, recorded),
     )
 
 
@@ -98,7 +100,7 @@ def _table(
         cells = {name: _cell(found[client][name], recorded.get(client, {}).get(name)) for name in NAMES}
         results = "; ".join(f"{span}: {result}" for span, result in spans(cells))
         rows.append(f"| {client.removeprefix(known)} | {results} |")
-    return f"## {title}\n\n{text.format_map(versions)}\n\n" + "\n".join(rows) + "\n"
+    return f"### {title}\n\n{text.format_map(versions)}\n\n" + "\n".join(rows) + "\n"
 
 
 def _cell(ours: str, real: str | None) -> str:
