@@ -13,7 +13,7 @@ from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.throttling import Mutations
 from broker.request.topology import may_on_cluster
 from broker.settings import topics as topic_settings
-from broker.settings.describe import Entry, topic_entries
+from broker.settings.describe import created_topic_entries
 from broker.settings.releases import Behaviour
 from broker.time.clock import Slices
 from protocol import features
@@ -37,7 +37,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
     if request.timeout_ms <= 0 and wanted:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # the controller's timeout, for requests that get that far
     partitions = _partitions(wanted, ctx)
-    check_partitions(partitions)
+    check_partitions(partitions, overflows=not ctx.release.has(Behaviour.PARTITIONS_SUMMED_AS_LONG))
     settings = ctx.node.settings
 
     def check_configs(configs: Mapping[str, str | None]) -> None:
@@ -141,20 +141,11 @@ def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> 
     configs = frozenset(topic.configs.items())
     if configs not in described:
         described[configs] = [
-            CreatableTopicConfigs(
-                entry.name, topic.configs.get(entry.name, _shown(entry)), entry.read_only, entry.source, entry.sensitive
-            )
-            for entry in sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
+            CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
+            for entry in sorted(created_topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
         ]
     result.configs = described[configs]
     return result
-
-
-def _shown(entry: Entry) -> str | None:
-    """Return a config's value as the controller reports it: `log.retention.ms` not normalized to -1, unlike brokers."""
-    if entry.synonyms and entry.synonyms[0].name == "log.retention.ms":
-        return entry.synonyms[0].value
-    return entry.value
 
 
 API: Api[CreateTopicsRequest, CreateTopicsResponse] = Api(

@@ -33,8 +33,11 @@ ATTEMPTS = 5
 
 As in Kafka's ``PersisterStateManager``.
 """
-BACKOFF_MS = 1000
-"""The pause before the second attempt, in ms; it doubles with each further one."""
+BACKOFF_MS = 2000
+"""The pause before the second attempt, in ms; it doubles with each further one.
+
+Kafka's backoff begins with 1 s, but it counts an attempt before it asks how long to wait after it.
+"""
 _AGAIN = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

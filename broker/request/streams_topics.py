@@ -16,6 +16,7 @@ from broker.request.topology import may_on_cluster
 from broker.settings import groups as group_settings
 from broker.settings import topics as topic_settings
 from broker.settings.model import ConfigResourceType
+from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
@@ -78,7 +79,8 @@ def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext)
         topic_settings.validate(configs, settings)
 
     try:
-        check_partitions(sum(each.partitions for each in topics))
+        overflows = not ctx.release.has(Behaviour.PARTITIONS_SUMMED_AS_LONG)
+        check_partitions(sum(each.partitions for each in topics), overflows=overflows)
     except KafkaError as error:
         _note_failures([CreatedTopic(each.name, error) for each in topics], group_id, ctx)
         return

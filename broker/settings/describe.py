@@ -9,6 +9,7 @@ from broker.settings.model import ConfigResourceType, ConfigSource, ConfigType, 
 from broker.settings.names import base_name, broker_row, broker_synonyms, is_dynamic
 from broker.settings.tables import CLIENT_METRICS
 from broker.settings.values import shown
+from protocol.java import parse_integer
 
 
 class Layer(NamedTuple):
@@ -42,7 +43,9 @@ def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) 
     for name in _wanted(keys, rows, *(texts for _, texts in settings.layers[:-1])):
         row = broker_row(name, rows)
         synonyms = _chain(settings, name, broker_synonyms(name), sensitive=row is None or row.sensitive)
-        value = None if row is None else settings.described_value(name)
+        value: Value = None
+        if row is not None:
+            value = synonyms[0].value if _is_as_written(row) and synonyms else settings.described_value(name)
         yield _entry(name, row, value, synonyms, read_only=not is_dynamic(name, rows))
 
 
@@ -62,6 +65,31 @@ def topic_entries(
     """Yield all public configs of a topic and any others set on it."""
     values = topics.stated(overrides, settings)
     yield from _derived(settings.tables.topic, values, overrides, settings, source=ConfigSource.TOPIC, keys=keys)
+
+
+def created_topic_entries(overrides: Mapping[str, str], settings: BrokerSettings) -> Iterator[Entry]:
+    """Yield a new topic's public configs as its controller reports them: values are as written, not normalized.
+
+    Each has one layer at most, the first that has any of its synonyms (KafkaConfigSchema.resolveEffectiveTopicConfig).
+    """
+    for entry in topic_entries(overrides, settings):
+        row = settings.tables.topic.get(entry.name)
+        layer = _written(entry.name, row, overrides, settings)
+        if layer is None:
+            yield entry._replace(synonyms=())
+        else:
+            yield entry._replace(value=layer.value, synonyms=(layer,))
+
+
+def _written(name: str, row: Row | None, overrides: Mapping[str, str], settings: BrokerSettings) -> Layer | None:
+    if name in overrides:
+        return Layer(name, overrides[name], ConfigSource.TOPIC)
+    for source, texts in settings.layers[:-1]:
+        for synonym in () if row is None else row.synonyms:
+            if (text := texts.get(synonym.name)) is not None:
+                value = text if synonym.factor == 1 else str(parse_integer(text) * synonym.factor)
+                return Layer(synonym.name, value, source)
+    return None
 
 
 def group_entries(
@@ -144,15 +172,38 @@ def _derived(
     keys: Iterable[str] | None,
 ) -> Iterator[Entry]:
     """Yield the settings of a resource whose defaults are the broker's."""
-    for name in _wanted(keys, table, overrides):
+    inherited = {} if settings is None else _inherited_internal(table, settings)
+    for name in _wanted(keys, table, overrides, inherited):
         row = table.get(name)
+        value = values.get(name)
         synonyms: list[Layer] = []
         if name in overrides:
-            synonyms.append(Layer(name, None if row is None else shown(values[name]), source))
+            if row is not None and _is_as_written(row):
+                value = overrides[name]
+            synonyms.append(Layer(name, None if row is None else shown(value), source))
         if row is not None and row.synonyms and settings is not None:
             first = row.synonyms[0].name
             synonyms += _chain(settings, first, broker_synonyms(first), sensitive=False)
-        yield _entry(name, row, values.get(name), synonyms, read_only=False)
+        yield _entry(name, row, value, synonyms, read_only=False)
+
+
+def _is_as_written(row: Row) -> bool:
+    """Whether a value is described as it was written, not normalized.
+
+    Kafka lists internal settings from the original texts, the others from the parsed values (ConfigHelper.allConfigs).
+    """
+    return row.visibility is Visibility.WHEN_SET
+
+
+def _inherited_internal(table: Mapping[str, Row], settings: BrokerSettings) -> dict[str, str]:
+    """Return the internal settings that are set at the broker: their resources list them as if set there."""
+    return {
+        name: text
+        for name, row in table.items()
+        if row.visibility is Visibility.WHEN_SET and row.synonyms
+        for _, texts in settings.layers[:-1]
+        if (text := texts.get(row.synonyms[0].name)) is not None
+    }
 
 
 def _entry(name: str, row: Row | None, value: Value, synonyms: Sequence[Layer], *, read_only: bool) -> Entry:

@@ -6,6 +6,7 @@ import pytest
 
 from broker.handlers.create_topics import API
 from broker.request.context import AclOperation, ResourceType
+from broker.settings.releases import release
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -91,6 +92,19 @@ async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic],
     answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
     wanted = [(t.name, ErrorCode.POLICY_VIOLATION, EXCESSIVE) for t in topics]
     assert (brief(answer.topics) == wanted) is refused
+
+
+@pytest.mark.parametrize(
+    ("emulated", "code", "message"),
+    [("4.4", ErrorCode.POLICY_VIOLATION, EXCESSIVE), ("4.3", ErrorCode.UNKNOWN_SERVER_ERROR, None)],
+)
+async def test_more_partitions_than_an_int_counts(emulated: str, code: ErrorCode, message: str | None) -> None:
+    """4.4 adds up a long (44 for all topics); before, the sum of an int overflows (-1 for all)."""
+    stage = AdminStage()
+    stage.connection.release = release(emulated)
+    topics = [plain("a", 2**31 - 1), plain("b", 2)]
+    answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
+    assert brief(answer.topics) == [("a", code, message), ("b", code, message)]
 
 
 @pytest.mark.slow

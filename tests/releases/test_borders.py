@@ -68,6 +68,7 @@ SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
     Behaviour.BROKER_CONFIGS_AUTHORIZED_FIRST: "tests/broker/settings/test_alter.py",
     Behaviour.DUPLICATES_OF_BROKERS_REFUSED: "tests/broker/settings/test_dynamic.py",
     Behaviour.LOGGER_OPERATIONS_NAMED: "tests/broker/settings/test_loggers.py",
+    Behaviour.PARTITIONS_SUMMED_AS_LONG: "tests/handlers/test_create_topics.py",
     Behaviour.ACL_HOSTS_CHECKED: "tests/scenarios/core/test_old_acls.py",
     Behaviour.WRITES_OF_GROUPS_WAIT: "tests/scenarios/groups/test_commits.py",
     Behaviour.GROUPS_DESCRIBED_BY_PARTITION: "tests/handlers/test_describe_groups.py",

@@ -120,14 +120,18 @@ class MorePartitions:
     assignments: Sequence[Sequence[int]] | None = None
 
 
-def check_partitions(total: int) -> None:
-    """Refuse too many partitions in one request (core B.7 T4); Kafka's sum is an int, which may overflow.
+def check_partitions(total: int, *, overflows: bool) -> None:
+    """Refuse too many partitions in one request (core B.7 T4).
+
+    Args:
+        total: the sum of the partitions of all topics.
+        overflows: whether the sum is an int, as before 4.4, which may overflow.
 
     Raises:
         KafkaError: POLICY_VIOLATION; UNKNOWN_SERVER_ERROR if the sum overflows.
     """
-    overflowed = (total + 2**31) % 2**32 - 2**31
-    if overflowed > MOST_PARTITIONS:
+    counted = (total + 2**31) % 2**32 - 2**31 if overflows else total
+    if counted > MOST_PARTITIONS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     if total > MOST_PARTITIONS:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -26,7 +26,7 @@ from protocol.records.records import Record, build_batch, read_records, write_re
 from storage.append_info import AppendInfo
 
 MOST_ATTEMPTS = 5
-FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 1000, 30_000, 0.2
+FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 2000, 30_000, 0.2
 REPLICATED_WITHIN_MS = 30_000
 _COPIED_BYTES = 1 << 20
 """Largest read of a source log."""
@@ -126,7 +126,7 @@ class DeadLetters:
         return created.error
 
     async def _back_off(self, attempt: int) -> None:
-        """Wait 1 s after the first attempt, then twice as long each time, at most 30 s; with 20 % jitter."""
+        """Wait 2 s after the first attempt, then twice as long each time, at most 30 s; with 20 % jitter."""
         if attempt + 1 < MOST_ATTEMPTS:
             backoff_ms = min(FIRST_BACKOFF_MS << attempt, LONGEST_BACKOFF_MS)
             backoff_ms = int(backoff_ms * self._cluster.random.uniform(1 - JITTER, 1 + JITTER))

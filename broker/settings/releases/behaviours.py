@@ -225,6 +225,13 @@ class Behaviour(Enum):
             "POLICY_VIOLATION; before, the topic that exceeds the limit is refused with UNKNOWN_SERVER_ERROR."
         ),
     )
+    PARTITIONS_SUMMED_AS_LONG = (
+        "4.4",
+        (
+            "A CreateTopics request whose topics have more than 2^31-1 partitions in total is refused with "
+            "POLICY_VIOLATION; before, the sum overflows, and it is refused with UNKNOWN_SERVER_ERROR."
+        ),
+    )
     SHARE_STATE_NEVER_GOES_BACK = (
         "4.4",
         (

@@ -24,13 +24,13 @@ from protocol.messages.incremental_alter_configs import (
 )
 from protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import created
-from tests.serving import Server
+from tests.scenarios.core.asking import create, created, topic
+from tests.serving import Server, until
 from tests.wire import Wire
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND = 0, 1, 2
-DYNAMIC_TOPIC, DYNAMIC_DEFAULT, DEFAULT = 1, 3, 5
+DYNAMIC_TOPIC, DYNAMIC_DEFAULT, STATIC, DEFAULT, DYNAMIC_GROUP = 1, 3, 4, 5, 8
 
 
 @dataclass(frozen=True)
@@ -291,3 +291,68 @@ def test_CFG_15_an_unknown_kind_cannot_be_listed(broker: Server) -> None:
     """UNSUPPORTED_VERSION, and nothing else."""
     response = listed(broker.wire(), 99)
     assert (response.error_code, response.config_resources) == (ErrorCode.UNSUPPORTED_VERSION, ())
+
+
+def test_throttling_rates_are_validated_before_all_other_settings(broker: Server) -> None:
+    """Kafka defines them apart from the broker's settings, and before them; the order of the request is irrelevant."""
+    wire = broker.wire()
+    rates = (
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+    changes = [AlterableConfig("log.local.retention.ms", SET, "x")]
+    for rate in reversed(rates):
+        for configs in ([*changes, AlterableConfig(rate, SET, "x")], [AlterableConfig(rate, SET, "x"), *changes]):
+            (answer,) = alter_all(wire, AlterConfigsResource(BROKER, "1", configs))
+            assert answer.error_code is ErrorCode.INVALID_REQUEST
+            assert answer.error_message == f"Invalid value x for configuration {rate}: Not a number of type LONG"
+        changes = [AlterableConfig(rate, SET, "x"), *changes]
+
+
+@pytest.mark.parametrize("group_type", ["consumer", "share", "streams"])
+def test_an_internal_setting_of_groups_is_listed_once_it_is_set_at_the_broker(broker: Server, group_type: str) -> None:
+    """Its group has the parsed value, the broker's synonym and the group's own value are as they were written."""
+    wire = broker.wire()
+    name, below = f"{group_type}.assignor.offload.enable", f"group.{group_type}.assignor.offload.enable"
+    assert name not in described(wire, GROUP, "g")
+    assert altered(wire, BROKER, "", Change(below, "FALSE")) is ErrorCode.NONE
+    inherited = until(lambda: described(wire, GROUP, "g", name).get(name), f"{name} of the group")
+    from_broker = [(below, "FALSE", DYNAMIC_DEFAULT), (below, "true", DEFAULT)]
+    assert (inherited.value, inherited.config_source, synonyms_of(inherited)) == ("false", DYNAMIC_DEFAULT, from_broker)
+    assert described(wire, BROKER, "1", below)[below].value == "FALSE"
+    assert altered(wire, GROUP, "g", Change(name, " True ")) is ErrorCode.NONE
+    own = described(wire, GROUP, "g", name)[name]
+    assert (own.value, synonyms_of(own)) == (" True ", [(name, " True ", DYNAMIC_GROUP), *from_broker])
+
+
+def test_an_internal_setting_of_a_topic_is_described_as_written(broker: Server) -> None:
+    """Public settings are described as they are parsed, internal ones from their texts."""
+    wire = broker.wire()
+    created(wire, "foo", internal_segment_bytes=" 02000000", segment_bytes=" 02000000")
+    entries = described(wire, TOPIC, "foo", "internal.segment.bytes", "segment.bytes")
+    assert {name: entry.value for name, entry in entries.items()} == {
+        "internal.segment.bytes": " 02000000",
+        "segment.bytes": "2000000",
+    }
+    assert synonyms_of(entries["internal.segment.bytes"]) == [("internal.segment.bytes", " 02000000", DYNAMIC_TOPIC)]
+
+
+def test_CreateTopics_reports_a_default_of_the_brokers_as_it_was_written(broker_with: BrokerWith) -> None:
+    """The first layer that has a synonym wins, converted to the topic's unit; DescribeConfigs has parsed values."""
+    broker = broker_with(settings={"log.roll.hours": "03", "log.roll.jitter.ms": "05"})
+    wire = broker.wire()
+    dynamic = {"log.cleaner.min.cleanable.ratio": ".6", "log.preallocate": " TRUE ", "log.retention.bytes": "+7"}
+    for name, value in dynamic.items():
+        assert altered(wire, BROKER, "", Change(name, value)) is ErrorCode.NONE
+    reported = {
+        "segment.ms": ("10800000", STATIC),
+        "segment.jitter.ms": ("05", STATIC),
+        "min.cleanable.dirty.ratio": (".6", DYNAMIC_DEFAULT),
+        "preallocate": (" TRUE ", DYNAMIC_DEFAULT),
+        "retention.bytes": ("+7", DYNAMIC_DEFAULT),
+    }
+    (answer,) = create(wire, topic("foo"))
+    assert {c.name: (c.value, c.config_source) for c in answer.configs or () if c.name in reported} == reported
+    entry = described(wire, TOPIC, "foo", "min.cleanable.dirty.ratio")["min.cleanable.dirty.ratio"]
+    assert entry.value == "0.6"

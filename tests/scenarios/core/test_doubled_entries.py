@@ -205,12 +205,13 @@ def test_without_time_only_what_the_controller_is_asked_times_out(broker: Server
     assert [each.error_code for each in results] == [INVALID]
 
 
-def test_a_sum_of_partitions_that_overflows_fails_otherwise(broker: Server) -> None:
-    """-1 everywhere rather than POLICY_VIOLATION (ReplicationControlManager adds up an int)."""
+def test_a_sum_of_partitions_beyond_an_int_is_too_large_too(broker: Server) -> None:
+    """ReplicationControlManager adds up a long since 4.4, so that the sum cannot overflow."""
     wire = broker.wire()
     most = topic("foo", 2**31 - 1)
-    assert [each.error_code for each in create(wire, most)] == [ErrorCode.POLICY_VIOLATION]
-    assert [each.error_code for each in create(wire, most, topic("bar"))] == [FAILED] * 2
+    for beside in ([], [topic("bar")], [topic("bar", 2**31 - 1), topic("baz", 2)]):
+        topics = [most, *beside]
+        assert [each.error_code for each in create(wire, *topics)] == [ErrorCode.POLICY_VIOLATION] * len(topics)
 
 
 def test_CreateTopics_answers_settings_as_they_were_written(broker: Server) -> None:

@@ -33,7 +33,7 @@ QUEUE, GROUP = "dlq.orders", "queue"
 GROUP_RESOURCE = 32
 WITHIN_MS = 30_000
 """The wait for the queue's replicas."""
-PAUSES_MS = [1000, 2000, 4000, 8000]
+PAUSES_MS = [2000, 4000, 8000, 16_000]
 """Between five attempts; each is a fifth longer or shorter at most."""
 SESSION_MS = 9_000
 
