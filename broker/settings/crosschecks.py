@@ -19,12 +19,12 @@ _BOUNDED_LIMITS = ("delivery.count.limit", "record.lock.duration.ms", "partition
 
 def broker_problem(values: Values) -> str | None:
     """Return Kafka's message for the first rule that a broker's settings violate, or None."""
-    return next((problem for rule in (*_RULES, _listeners) for problem in rule(values)), None)
+    return next((problem for rule in _RULES for problem in rule(values)), None)
 
 
 def problem_beside_listeners(values: Values) -> str | None:
     """Return Kafka's message for the first rule that a broker's settings violate, those of listeners aside, or None."""
-    return next((problem for rule in _RULES for problem in rule(values)), None)
+    return next((problem for rule in _RULES if rule is not _listeners for problem in rule(values)), None)
 
 
 def number_of(values: Values, name: str) -> int:
@@ -220,15 +220,17 @@ def _group_limits(values: Values) -> Iterator[str]:
 
 _RULES: tuple[Callable[[Values], Iterator[str]], ...] = (
     _identity,
+    # Groups and endpoints are read when a KafkaConfig is made, the others are validated after that.
+    _group_protocols,
+    _group_intervals,
+    _group_limits,
+    _protocols,
+    _listeners,
     _log_times,
     _cleaner,
     _replica_waits,
     _codecs,
     _requests,
-    _connections,
     _cordoned,
-    _protocols,
-    _group_protocols,
-    _group_intervals,
-    _group_limits,
+    _connections,
 )

@@ -1,5 +1,6 @@
 """Configurations described and altered (CFG; core I.3)."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -356,3 +357,29 @@ def test_CreateTopics_reports_a_default_of_the_brokers_as_it_was_written(broker_
     assert {c.name: (c.value, c.config_source) for c in answer.configs or () if c.name in reported} == reported
     entry = described(wire, TOPIC, "foo", "min.cleanable.dirty.ratio")["min.cleanable.dirty.ratio"]
     assert entry.value == "0.6"
+
+
+VIOLATIONS = (
+    (Change("group.share.assignment.interval.ms", "99999999"), "group.share.assignment.interval.ms must be less than"),
+    (Change("listener.security.protocol.map", "A:B"), "Invalid security protocol `B` defined in"),
+    (Change("listeners", "x"), "Error creating broker listeners from '[x]'"),
+    (Change("log.retention.ms", "0"), "requirement failed: log.retention.ms must be unlimited"),
+    (Change("log.cleaner.dedupe.buffer.size", "1"), "requirement failed: log.cleaner.dedupe.buffer.size must be"),
+    (Change("cordoned.log.dirs", "x"), "requirement failed: All entries in cordoned.log.dirs must be present in"),
+    (Change("max.connections.per.ip.overrides", "x"), "Error parsing configuration property 'max.connections.per.ip"),
+    (Change("num.io.threads", "99"), "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread"),
+)
+"""Changes of a broker that violate a rule between settings, and how the message begins, in the order of the checks."""
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.pairwise(VIOLATIONS)), ids=lambda each: each[0].key)
+def test_rules_between_settings_are_checked_in_a_fixed_order(
+    broker: Server, first: tuple[Change, str], second: tuple[Change, str]
+) -> None:
+    """Of two violations in one request, the same one is reported in either order of the request."""
+    wire = broker.wire()
+    for pair in ((first, second), (second, first)):
+        configs = [AlterableConfig(change.key, SET, change.value) for change, _ in pair]
+        (answer,) = alter_all(wire, AlterConfigsResource(BROKER, "1", configs))
+        assert answer.error_code is ErrorCode.INVALID_REQUEST
+        assert (answer.error_message or "").startswith(first[1])
