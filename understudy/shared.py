@@ -300,7 +300,8 @@ def cluster_of(options: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
 def main(argv: Sequence[str]) -> int:
     """Make a cluster in the shared server, as `understudy serve` would in a process, until standard input closes.
 
-    Returns 1 if the server ends first, with its signal and the end of its log on stderr.
+    Prints the body of its `POST /v1/clusters`, too: clusters that are made with it have the same options, and end with
+    this process. Returns 1 if the server ends first, with its signal and the end of its log on stderr.
     """
     if list(argv) == ["--keeper"]:
         return keep()
@@ -323,8 +324,8 @@ def main(argv: Sequence[str]) -> int:
         refuse(PROGRAM, str(error), 1)
     print(f"understudy is ready: a cluster in the shared server, process {shared.pid}")
     print(f"bootstrap.servers={','.join(made['bootstrap_servers'])}")
-    print(f"control={made['control_url']}")
-    print(f"owner={shared.owner}", flush=True)
+    print(f"cluster={json.dumps(body)}")
+    print(f"control={made['control_url']}", flush=True)
     end = shared.wait(signals)
     if not end:  # the cluster is gone before this process is
         with suppress(UnderstudyError):

@@ -1,5 +1,6 @@
 """One server for the test processes of a user: found, shared, ended with its last user, and its crash reported."""
 
+import json
 import os
 import signal
 import subprocess
@@ -108,12 +109,13 @@ def test_a_user_that_is_killed_leaves_no_cluster() -> None:
     command = [sys.executable, "-m", "understudy", "shared", "--lifeline", "--port", "0", "--topic", "t:1"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        title, servers, control, owner = [other.stdout.readline().strip() for _ in range(4)]
+        title, servers, body, control = [other.stdout.readline().strip() for _ in range(4)]
         assert str(shared.pid) in title
         made = understudy.connect(control.removeprefix("control="))
         assert made.bootstrap_servers == servers.removeprefix("bootstrap.servers=")
         assert [each.name for each in made.topics.list()] == ["t"]
-        kafka.clusters.create(name="theirs", owner=owner.removeprefix("owner="))
+        again = kafka.clusters.create(**json.loads(body.removeprefix("cluster=")))
+        assert [each.name for each in again.topics.list()] == ["t"]
         other.kill()
     until(lambda: [each.name for each in kafka.clusters.list()] == ["cluster-1", "mine"], "the end of theirs", 20)
     shared.close()

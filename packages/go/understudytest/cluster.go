@@ -7,8 +7,9 @@
 //	}
 //
 // The cluster runs in a server that all test processes of this user share, and is reset before each test; tests with the
-// same options use the same cluster one after the other, those that run in parallel have a cluster each. A failed test
-// prints the cluster's report; a passed one fails if no request matched one of its faults.
+// same options use the same cluster one after the other, those that run in parallel have a cluster each. With
+// Options.Fresh each test has a new one. A failed test prints the cluster's report; a passed one fails if no request
+// matched one of its faults.
 package understudytest
 
 import (
@@ -29,23 +30,33 @@ type Options struct {
 	Image string
 	// StartLimit is the time limit for the start; 30 s by default.
 	StartLimit time.Duration
+	// Fresh gives the test a new cluster that ends with it, where the server is shared; a reset is faster.
+	Fresh bool
 }
 
 // Cluster is a running cluster and its control plane.
 type Cluster struct {
 	Client
 	server *server
-	fresh  bool
 }
 
 // endLimit is the time within which the process of a server that does not answer may turn out to have ended.
 const endLimit = time.Second
 
-// pool has the idle servers, by their options.
+// pool has the idle clusters and the processes that make them, by their options.
 var pool = struct {
 	sync.Mutex
-	idle map[string][]*Cluster
-}{idle: map[string][]*Cluster{}}
+	idle   map[string][]*Cluster
+	makers map[string]*maker
+}{idle: map[string][]*Cluster{}, makers: map[string]*maker{}}
+
+// maker is the process with which clusters with the same options in the shared server begin and end.
+type maker struct {
+	sync.Mutex
+	server *server
+	// isOwn is set if the first cluster with these options has a server of its own; then each has.
+	isOwn bool
+}
 
 // Start returns a freshly started or reset cluster, with these options of `understudy serve`, such as "--brokers", "3",
 // "--topic", "orders:3". It fails the test if there is no server, or it is not ready in time.
@@ -63,20 +74,57 @@ func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 		t.Fatal(err)
 	}
 	if kafka == nil {
-		words := append([]string{"--for-tests"}, options...) // Kafka's defaults would make clients pause in each test
-		running, err := startServer(with, words)
-		if err != nil {
+		if kafka, err = makerOf(key).create(with, options); err != nil {
 			t.Fatal(err)
 		}
-		kafka = &Cluster{server: running, fresh: true}
-		kafka.Client = Client{control: running.found.control, token: running.found.token, brokers: running.found.brokers}
 	}
 	t.Cleanup(func() {
 		t.Helper()
 		kafka.judge(t)
-		giveBack(key, kafka)
+		if with.Fresh && kafka.server.found.cluster != nil {
+			kafka.discard()
+		} else {
+			giveBack(key, kafka)
+		}
 	})
 	return kafka
+}
+
+func makerOf(key string) *maker {
+	pool.Lock()
+	defer pool.Unlock()
+	if pool.makers[key] == nil {
+		pool.makers[key] = &maker{}
+	}
+	return pool.makers[key]
+}
+
+// create returns a new cluster: another one of the maker's process, or the first one of a new process.
+func (m *maker) create(with Options, options []string) (*Cluster, error) {
+	m.Lock()
+	defer m.Unlock()
+	if m.server != nil && !m.server.endsWithin(0) {
+		kafka, err := m.server.another()
+		if err == nil || !m.server.endsWithin(endLimit) {
+			return kafka, err
+		}
+	}
+	if m.isOwn { // nothing is gained if the others wait for this start
+		m.Unlock()
+		defer m.Lock()
+	}
+	words := append([]string{"--for-tests"}, options...) // Kafka's defaults would make clients pause in each test
+	running, err := startServer(with, words)
+	if err != nil {
+		return nil, err
+	}
+	if !m.isOwn {
+		if m.isOwn = running.found.cluster == nil; !m.isOwn {
+			m.server = running
+		}
+	}
+	client := Client{control: running.found.control, token: running.found.token, brokers: running.found.brokers}
+	return &Cluster{Client: client, server: running}, nil
 }
 
 // giveBack returns a cluster to the pool.
@@ -107,8 +155,31 @@ func take(key string) (*Cluster, error) {
 			giveBack(key, kafka)
 			return nil, err
 		}
-		kafka.server.stop()
+		kafka.discard()
 	}
+}
+
+// another makes one more cluster with the options of the server's first one, which ends with the server's process, too.
+func (s *server) another() (*Cluster, error) {
+	root, _, _ := strings.Cut(s.found.control, "/clusters/")
+	var made struct {
+		Control string   `json:"control_url"`
+		Brokers []string `json:"bootstrap_servers"`
+	}
+	if err := (&Client{control: root}).Ask("POST", "/v1/clusters", s.found.cluster, &made); err != nil {
+		return nil, err
+	}
+	return &Cluster{Client: Client{control: made.Control, brokers: made.Brokers}, server: s}, nil
+}
+
+// discard ends a cluster, or its server if that is its own. What cannot be deleted ends with the server's process.
+func (kafka *Cluster) discard() {
+	root, id, isShared := strings.Cut(kafka.control, "/clusters/")
+	if !isShared {
+		kafka.server.stop()
+		return
+	}
+	_ = (&Client{control: root}).Ask("DELETE", "/v1/clusters/"+id, nil, nil)
 }
 
 // judge prints the report of a failed test. It fails a passed test if no request matched one of its faults, or the server

@@ -35,6 +35,50 @@ func TestAClusterIsAsJustStarted(t *testing.T) {
 	t.Run("second", useOnce)
 }
 
+func TestAFreshClusterEndsWithItsTest(t *testing.T) {
+	seen := map[string]bool{}
+	for turn := 0; turn < 3; turn++ {
+		test := &recorder{TB: t}
+		kafka := StartWith(test, Options{Fresh: true}, "--topic", "orders:1")
+		if err := kafka.Write("orders", "one order"); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := kafka.Records("orders", 0); err != nil || len(found) != 1 {
+			t.Error(found, err)
+		}
+		seen[kafka.Control()] = true
+		if lines := test.end(); lines != "" {
+			t.Error(lines)
+		}
+		var ended *ControlError
+		if err := kafka.Write("orders", "late"); !errors.As(err, &ended) || ended.Status != http.StatusGone {
+			t.Error(err)
+		}
+	}
+	if len(seen) != 3 {
+		t.Error("a cluster was used again", seen)
+	}
+}
+
+func TestClustersThatAreUsedAtTheSameTimeHaveOneProcess(t *testing.T) {
+	first, second := Start(t, "--seed", "3"), Start(t, "--seed", "3")
+	if first.Control() == second.Control() || first.PID() != second.PID() {
+		t.Error(first.Control(), second.Control(), first.PID(), second.PID())
+	}
+	third, err := makerOf("own").create(Options{}, []string{"--topic", "orders:1:retention.ms=1000"})
+	if err != nil || third.server.found.cluster != nil {
+		t.Fatal("a topic with settings has a server of its own", err)
+	}
+	fourth, err := makerOf("own").create(Options{}, []string{"--topic", "orders:1:retention.ms=1000"})
+	if err != nil || fourth.PID() == third.PID() {
+		t.Error(err)
+	}
+	for _, each := range []*Cluster{third, fourth} {
+		each.discard()
+		<-each.server.exited
+	}
+}
+
 func TestMethodsSteerTheCluster(t *testing.T) {
 	kafka := Start(t, "--brokers", "2")
 	before, err := kafka.Report(0)

@@ -3,6 +3,7 @@ package understudytest
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,8 @@ type found struct {
 	brokers []string
 	control string
 	token   string
+	// cluster is the body of the POST that has made the cluster; empty if it has a server of its own.
+	cluster json.RawMessage
 	// searched is what was looked for before a container, for the error if that does not start.
 	searched string
 }

@@ -124,6 +124,9 @@ func (s *server) readAddresses(stdout io.Reader, ready chan<- struct{}) {
 		if value, is := strings.CutPrefix(lines.Text(), "bootstrap.servers="); is {
 			servers = value
 		}
+		if value, is := strings.CutPrefix(lines.Text(), "cluster="); is {
+			s.found.cluster = []byte(value)
+		}
 		if value, is := strings.CutPrefix(lines.Text(), "control="); is && !isReady {
 			if s.found.control == "" {
 				s.found.control, s.found.brokers = value, strings.Split(servers, ",")

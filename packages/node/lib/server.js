@@ -55,9 +55,9 @@ function environment(token, settings) {
 const OPTIONS = ['brokers', 'topics', 'settings', 'asVersion', 'seed', 'dataDir', 'args', 'command', 'image', 'startLimitMs'];
 
 /** Throws an Error for an option that does not exist, which would otherwise be without effect. */
-function checkOptions(options) {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown) throw new Error(`there is no option ${unknown}; there are ${OPTIONS.join(', ')}`);
+function checkOptions(options, known = OPTIONS) {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown) throw new Error(`there is no option ${unknown}; there are ${known.join(', ')}`);
 }
 
 class Server {
@@ -118,6 +118,7 @@ class Server {
       createInterface({ input: this.process.stdout }).on('line', (line) => {
         const [name, value] = line.split(/=(.*)/s);
         if (name === 'bootstrap.servers') this.brokers = brokers ?? value.split(',');
+        if (name === 'cluster') this.cluster = JSON.parse(value); // the body that has made it in the shared server
         if (name === 'control') {
           this.control = control ?? value;
           resolve();
@@ -155,4 +156,4 @@ class Server {
   }
 }
 
-module.exports = { Server, checkOptions, commandLine, offTheCommandLine };
+module.exports = { OPTIONS, Server, checkOptions, commandLine, offTheCommandLine };

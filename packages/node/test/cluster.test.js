@@ -67,6 +67,23 @@ describe('a cluster of a file of tests', () => {
   });
 });
 
+describe('a new cluster for each test', () => {
+  const kafka = useKafka({ topics: { orders: 1 }, fresh: true });
+  const seen = new Set();
+
+  for (const number of [1, 2, 3]) {
+    test(`is as just started for test ${number}, and the one before has ended`, async () => {
+      for (const control of seen) {
+        await assert.rejects(new Cluster(control).write('orders', 'late'), { name: 'ControlError', status: 410 });
+      }
+      seen.add(kafka.control);
+      await kafka.write('orders', 'one order');
+      assert.equal((await kafka.records('orders')).length, 1);
+      assert.equal(seen.size, number);
+    });
+  }
+});
+
 test('tests may replace fetch and the functions of http', async (context) => {
   const kafka = await start();
   context.after(() => kafka.stop());

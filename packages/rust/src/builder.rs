@@ -19,6 +19,7 @@ pub struct Builder {
     start_limit: Option<Duration>,
     pub(crate) control_limit: Option<Duration>,
     pub(crate) separate: bool,
+    pub(crate) fresh: bool,
 }
 
 impl Builder {
@@ -88,6 +89,13 @@ impl Builder {
     /// A server that no other test uses; it ends when the cluster is dropped.
     pub fn separate(mut self) -> Self {
         self.separate = true;
+        self
+    }
+
+    /// A new cluster, which ends when it is dropped, instead of a reset one, where the server is shared. A reset is
+    /// faster.
+    pub fn fresh(mut self) -> Self {
+        self.fresh = true;
         self
     }
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The cluster runs in a separate process and is reset before each test. Tests with the same options use the same
-//! process one after the other; tests that run at the same time have a process each. A test that panics prints the
+//! cluster one after the other; tests that run at the same time have a cluster each. A test that panics prints the
 //! cluster's report; one that passes although no request met one of its faults fails ([`Cluster`]).
 
 #![deny(missing_docs)]

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::finding::{Found, SETTINGS_VARIABLE, TOKEN_VARIABLE};
 use crate::{Builder, Client, Error};
@@ -18,9 +20,17 @@ const LINE_ENDS: [char; 10] = ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e
 /// A running process. It ends when its standard input closes, so it never outlives this process.
 #[derive(Debug)]
 pub(crate) struct Server {
-    child: Child,
-    lifeline: Option<ChildStdin>,
+    child: Mutex<Child>,
+    lifeline: Mutex<Option<ChildStdin>>,
     log: Arc<Mutex<VecDeque<String>>>,
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where a cluster of a shared server was made: the control plane's URL, and the body of `POST /v1/clusters`.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) root: String,
+    pub(crate) body: Value,
 }
 
 /// What a server prints when it is ready.
@@ -28,6 +38,7 @@ pub(crate) struct Server {
 struct Addresses {
     brokers: Vec<String>,
     control: String,
+    cluster: Option<Value>,
 }
 
 impl Server {
@@ -53,7 +64,8 @@ impl Server {
         })?;
         let lifeline = child.stdin.take();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let mut server = Self { child, lifeline, log: Arc::default() };
+        let mut server =
+            Self { child: Mutex::new(child), lifeline: Mutex::new(lifeline), log: Arc::default(), origin: None };
         let (to_ready, ready) = channel();
         let (to_end, log_end) = channel();
         let log = Arc::clone(&server.log);
@@ -69,6 +81,8 @@ impl Server {
                 }
                 (error, _) => error,
             })?;
+        let (root, _) = addresses.control.split_once("/clusters/").unwrap_or_default();
+        server.origin = addresses.cluster.map(|body| Origin { root: root.to_owned(), body });
         let client = match &found.container {
             Some(it) => Client::new(&it.control, Some(&it.token), it.brokers.clone(), with.control_limit),
             None => Client::new(&addresses.control, None, addresses.brokers, with.control_limit),
@@ -76,12 +90,7 @@ impl Server {
         Ok((server, client))
     }
 
-    fn ready(
-        &mut self,
-        ready: &Receiver<Addresses>,
-        log_end: &Receiver<()>,
-        limit: Duration,
-    ) -> Result<Addresses, Error> {
+    fn ready(&self, ready: &Receiver<Addresses>, log_end: &Receiver<()>, limit: Duration) -> Result<Addresses, Error> {
         let why = match ready.recv_timeout(limit) {
             Ok(addresses) => return Ok(addresses),
             Err(RecvTimeoutError::Timeout) => format!("it took longer than {limit:?}"),
@@ -97,16 +106,16 @@ impl Server {
 
     /// The last lines that the server wrote to stderr.
     pub(crate) fn log(&self) -> String {
-        let lines = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = locked(&self.log);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        locked(&self.child).id()
     }
 
     /// How the server ended, such as `the server (process 7) was killed by signal 9`, if it has, or does within the limit.
-    pub(crate) fn ending(&mut self, limit: Duration) -> Option<String> {
+    pub(crate) fn ending(&self, limit: Duration) -> Option<String> {
         let status = self.ended_within(limit)?;
         #[cfg(unix)]
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -120,23 +129,25 @@ impl Server {
     }
 
     /// Closes the server's standard input, which stops it in order, and kills it if it does not end.
-    pub(crate) fn stop(&mut self) {
-        drop(self.lifeline.take());
+    pub(crate) fn stop(&self) {
+        drop(locked(&self.lifeline).take());
         if self.ended_within(STOP_LIMIT).is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            let mut child = locked(&self.child);
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 
     /// Whether a test has killed it.
-    pub(crate) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended_within(Duration::ZERO).is_some()
     }
 
-    fn ended_within(&mut self, limit: Duration) -> Option<ExitStatus> {
+    fn ended_within(&self, limit: Duration) -> Option<ExitStatus> {
         let began = Instant::now();
         loop {
-            match self.child.try_wait() {
+            let status = locked(&self.child).try_wait();
+            match status {
                 Ok(Some(status)) => return Some(status),
                 Ok(None) if began.elapsed() < limit => thread::sleep(Duration::from_millis(5)),
                 _ => return None,
@@ -151,11 +162,18 @@ impl Drop for Server {
     }
 }
 
+/// A value that one thread uses at a time, also after another one has panicked with it.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn read_addresses(stdout: Option<impl Read>, ready: &Sender<Addresses>) {
     let mut found = Addresses::default();
     for line in lines(stdout) {
         if let Some(servers) = line.strip_prefix("bootstrap.servers=") {
             found.brokers = servers.split(',').map(str::to_owned).collect();
+        } else if let Some(body) = line.strip_prefix("cluster=") {
+            found.cluster = serde_json::from_str(body).ok();
         } else if let Some(control) = line.strip_prefix("control=") {
             found.control = control.to_owned();
             let _ = ready.send(std::mem::take(&mut found)); // after the first time, there is no receiver
@@ -165,7 +183,7 @@ fn read_addresses(stdout: Option<impl Read>, ready: &Sender<Addresses>) {
 
 fn keep_log(stderr: Option<impl Read>, log: &Mutex<VecDeque<String>>) {
     for line in lines(stderr) {
-        let mut kept = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(log);
         kept.push_back(line);
         if kept.len() > LOG_LINES {
             kept.pop_front();

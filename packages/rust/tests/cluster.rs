@@ -27,15 +27,33 @@ fn a_cluster_is_as_just_started() {
 }
 
 #[test]
-fn tests_share_a_server_only_one_after_the_other() {
+fn tests_share_a_cluster_only_one_after_the_other() {
     let options = ["--seed", "2"];
     let first = start(options).unwrap();
     let second = start(options).unwrap();
-    assert_ne!(first.pid(), second.pid());
-    let pid = first.pid();
+    assert_ne!(first.control(), second.control());
+    assert_eq!(first.pid(), second.pid(), "one process makes both clusters");
+    let (pid, control) = (first.pid(), first.control().to_owned());
     drop(first);
-    assert_eq!(start(options).unwrap().pid(), pid);
+    assert_eq!(start(options).unwrap().control(), control);
     assert_ne!(builder().seed(2).separate().start().unwrap().pid(), pid);
+    let with_settings = || start(["--topic", "orders:1:retention.ms=1000"]).unwrap();
+    let (own, other) = (with_settings(), with_settings());
+    assert_ne!(own.pid(), other.pid(), "the shared server has no topics with settings");
+}
+
+#[test]
+fn a_fresh_cluster_ends_with_its_test() {
+    let mut seen = HashSet::new();
+    for _ in 0..3 {
+        let kafka = builder().topic("orders:1").fresh().start().unwrap();
+        kafka.write("orders", ["one order"]).unwrap();
+        assert_eq!(kafka.records("orders", 0).unwrap().len(), 1);
+        assert!(seen.insert(kafka.control().to_owned()), "a cluster was used again");
+        let later = kafka.client();
+        drop(kafka);
+        assert_eq!(later.write("orders", ["late"]).unwrap_err().status(), Some(410));
+    }
 }
 
 #[test]

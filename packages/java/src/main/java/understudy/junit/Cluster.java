@@ -24,7 +24,8 @@ import java.util.concurrent.TimeoutException;
 
 /** A running cluster, and its control plane. */
 public final class Cluster implements AutoCloseable {
-    private static final long START_LIMIT_MS = 30_000, END_LIMIT_MS = 1_000;
+    static final long END_LIMIT_MS = 1_000;
+    private static final long START_LIMIT_MS = 30_000;
     private static final int MULTIPLE_CHOICES = 300, PAGE = 10_000;
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
     /** Of its own: a proxy for the tests' other requests is not for this one. */
@@ -67,6 +68,43 @@ public final class Cluster implements AutoCloseable {
         words.addAll(options);
         return new ServerProcess(words, limit.toMillis());
     }
+
+    /** Makes one more cluster in the shared server, with the options of the process's first one; it ends with the process, too. */
+    static Cluster another(ServerProcess process) {
+        var cluster = new Cluster(process, process.control(), null, List.of());
+        cluster.replace();
+        return cluster;
+    }
+
+    /** Makes another cluster in the shared server in place of this one. */
+    void replace() {
+        var made = root().ask("POST", "/v1/clusters", GSON.fromJson(process.cluster(), JsonObject.class));
+        var found = new ArrayList<String>();
+        made.getAsJsonArray("bootstrap_servers").forEach(each -> found.add(each.getAsString()));
+        use(process, made.get("control_url").getAsString(), null, found);
+    }
+
+    /** Ends a cluster in the shared server; what cannot be deleted ends with its process. A server of its own is stopped. */
+    void discard() {
+        if (!isShared()) {
+            close();
+            return;
+        }
+        try {
+            root().ask("DELETE", "/v1/clusters/" + control.substring(control.lastIndexOf('/') + 1), null);
+        } catch (KafkaControlException gone) { // with its server, or by the test
+            Thread.yield();
+        }
+    }
+
+    /** Whether it is in the shared server. */
+    boolean isShared() { return process != null && process.cluster() != null; }
+
+    /** The process with which it ends. */
+    ServerProcess process() { return process; }
+
+    /** The control plane of the shared server. */
+    private Cluster root() { return new Cluster(process, process.control().replaceAll("/clusters/\\d+/*$", ""), null, List.of()); }
 
     /** Starts another server in place of one that has ended. */
     void restart(List<String> options) {

@@ -24,12 +24,20 @@ public final class KafkaExtension
         ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
-    /** The idle servers, by their options; JUnit closes the pool at the end of the run. */
+    /** The process with which clusters with the same options in the shared server begin and end. */
+    private static final class Maker {
+        private ServerProcess process;
+        /** Whether each cluster with these options has a server of its own. */
+        private boolean isOwn;
+    }
+
+    /** The idle clusters, by their options; JUnit closes the pool at the end of the run. */
     static final class Pool implements ExtensionContext.Store.CloseableResource, AutoCloseable { // JUnit before and since 5.13
         private static final int CONFLICT = 409;
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
+        private final Map<List<String>, Maker> makers = new HashMap<>();
 
-        /** Returns a freshly started or reset server; replaces one that a test has killed. A rejected reset fails the class. */
+        /** Returns a new or reset cluster; replaces a server that a test has killed. A rejected reset fails the class. */
         Cluster take(List<String> options) {
             for (var found = poll(options); found != null; found = poll(options)) {
                 try {
@@ -40,10 +48,33 @@ public final class KafkaExtension
                         giveBack(options, found);
                         throw error;
                     }
-                    found.close();
+                    found.discard();
                 }
             }
+            var maker = makerOf(options);
+            synchronized (maker) { // while the first cluster starts, others wait, as they may not need a process
+                if (!maker.isOwn) return created(maker, options);
+            }
             return Cluster.start(options.toArray(String[]::new));
+        }
+
+        /** Returns another cluster of the maker's process, or the first one of a new process. */
+        private static Cluster created(Maker maker, List<String> options) {
+            if (maker.process != null && maker.process.isAlive()) {
+                try {
+                    return Cluster.another(maker.process);
+                } catch (KafkaControlException error) {
+                    if (maker.process.ending(Cluster.END_LIMIT_MS).isEmpty()) throw error;
+                }
+            }
+            var made = Cluster.start(options.toArray(String[]::new));
+            maker.isOwn = !made.isShared();
+            maker.process = made.process();
+            return made;
+        }
+
+        private synchronized Maker makerOf(List<String> options) {
+            return makers.computeIfAbsent(options, each -> new Maker());
         }
 
         private synchronized Cluster poll(List<String> options) {
@@ -64,11 +95,14 @@ public final class KafkaExtension
     private static final class Used {
         final List<String> options;
         final Cluster cluster;
-        boolean isFresh;
+        /** Whether each test has a new cluster. */
+        final boolean isPerTest;
+        boolean isFresh = true;
 
-        Used(List<String> options, Cluster cluster) {
+        Used(List<String> options, Cluster cluster, boolean isPerTest) {
             this.options = options;
             this.cluster = cluster;
+            this.isPerTest = isPerTest && cluster.isShared();
         }
     }
 
@@ -79,9 +113,9 @@ public final class KafkaExtension
     @Override
     public void beforeAll(ExtensionContext context) {
         if (used(context) != null) return; // a nested class shares the cluster of its outer class
-        var options = optionsOf(context.getRequiredTestClass());
-        var made = new Used(options, pool(context).take(options));
-        made.isFresh = true;
+        var type = context.getRequiredTestClass();
+        var options = optionsOf(type);
+        var made = new Used(options, pool(context).take(options), annotationOf(type).fresh());
         context.getStore(OURS).put("used", made);
         context.getStore(OURS).put("owner", context.getUniqueId());
     }
@@ -90,7 +124,8 @@ public final class KafkaExtension
     public void beforeEach(ExtensionContext context) {
         var used = used(context);
         try {
-            if (!used.isFresh) used.cluster.reset();
+            if (!used.isFresh && used.isPerTest) used.cluster.replace();
+            else if (!used.isFresh) used.cluster.reset();
         } catch (KafkaControlException error) {
             if (used.cluster.ending().isEmpty()) throw error;
             used.cluster.restart(used.options);
@@ -100,7 +135,15 @@ public final class KafkaExtension
 
     @Override
     public void afterEach(ExtensionContext context) {
-        var cluster = used(context).cluster;
+        var used = used(context);
+        try {
+            judge(used.cluster, context);
+        } finally {
+            if (used.isPerTest) used.cluster.discard();
+        }
+    }
+
+    private static void judge(Cluster cluster, ExtensionContext context) {
         var problem = context.getExecutionException();
         if (problem.filter(TestAbortedException.class::isInstance).isPresent()) return; // by an assumption: it has not failed
         try {
@@ -128,7 +171,7 @@ public final class KafkaExtension
     public void afterAll(ExtensionContext context) {
         if (!context.getUniqueId().equals(context.getStore(OURS).get("owner"))) return;
         var used = used(context);
-        pool(context).giveBack(used.options, used.cluster);
+        if (!used.isPerTest) pool(context).giveBack(used.options, used.cluster);
     }
 
     @Override
@@ -147,11 +190,15 @@ public final class KafkaExtension
         return context.getRoot().getStore(OURS).getOrComputeIfAbsent("pool", key -> new Pool(), Pool.class);
     }
 
-    /** Converts the options of the annotation to those of {@code understudy serve}. */
-    static List<String> optionsOf(Class<?> type) {
-        var wanted = AnnotationSupport.findAnnotation(type, KafkaTest.class)
+    private static KafkaTest annotationOf(Class<?> type) {
+        return AnnotationSupport.findAnnotation(type, KafkaTest.class)
             .or(() -> AnnotationSupport.findAnnotation(type.getEnclosingClass(), KafkaTest.class))
             .orElseThrow(() -> new IllegalStateException(type + " has no @KafkaTest"));
+    }
+
+    /** Converts the options of the annotation to those of {@code understudy serve}. */
+    static List<String> optionsOf(Class<?> type) {
+        var wanted = annotationOf(type);
         var options = new ArrayList<>(List.of("--brokers", String.valueOf(wanted.brokers())));
         for (String topic : wanted.topics()) options.addAll(List.of("--topic", topic));
         for (String setting : wanted.settings()) options.addAll(List.of("--set", setting));

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A test class with a mock Kafka cluster, reset before each test. Tests, their lifecycle methods and the constructor
+ * A test class with a mock Kafka cluster, reset before each test, or a new one for each. Tests, their lifecycle methods and the constructor
  * take it as a parameter of type {@link Cluster}.
  *
  * <p>Classes with the same options use the same cluster one after the other; those that run in parallel have one each. A failed test prints the cluster's
@@ -32,6 +32,9 @@ public @interface KafkaTest {
 
     /** Settings of the brokers, by Kafka's names: KEY=VALUE. */
     String[] settings() default {};
+
+    /** A new cluster for each test, where the server is shared, instead of a reset, which is faster. */
+    boolean fresh() default false;
 
     /** Further options of {@code understudy serve}, one element for each argument. */
     String[] options() default {};

@@ -25,6 +25,7 @@ final class ServerProcess {
     private final CompletableFuture<Void> ready = new CompletableFuture<>();
     private List<String> brokers;
     private String control;
+    private String cluster;
     private final Finding found;
     private volatile boolean isStopped;
 
@@ -99,8 +100,9 @@ final class ServerProcess {
     }
 
     private void readAddress(String line) {
-        String servers = "bootstrap.servers=", plane = "control=";
+        String servers = "bootstrap.servers=", body = "cluster=", plane = "control=";
         if (line.startsWith(servers)) brokers = List.of(line.substring(servers.length()).split(","));
+        if (line.startsWith(body)) cluster = line.substring(body.length());
         if (!line.startsWith(plane)) return;
         control = found.control() != null ? found.control() : line.substring(plane.length());
         if (found.brokers() != null) brokers = found.brokers();
@@ -117,6 +119,9 @@ final class ServerProcess {
     List<String> brokers() { return brokers; }
 
     String control() { return control; }
+
+    /** The JSON body of the request that has made the cluster in the shared server; null if it has a server of its own. */
+    String cluster() { return cluster; }
 
     String token() { return found.token(); }
 

@@ -204,6 +204,55 @@ class KafkaTestTest {
     }
 
     /** Run by the test below only. */
+    @KafkaTest(topics = "orders:1", fresh = true)
+    @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+    static class Fresh {
+        private final Set<String> seen = new HashSet<>();
+
+        private void isNew(Cluster kafka) {
+            for (var control : seen) {
+                var before = new ArrayList<KafkaControlException>();
+                try {
+                    Cluster.connect(control, null).write("orders", "late");
+                } catch (KafkaControlException ended) {
+                    before.add(ended);
+                }
+                assertEquals(410, before.get(0).status());
+            }
+            assertTrue(seen.add(kafka.control()), "a cluster was used again");
+            kafka.write("orders", "one order");
+            assertEquals(List.of("one order"), kafka.values("orders", 0));
+        }
+
+        @Test
+        void first(Cluster kafka) { isNew(kafka); }
+
+        @Test
+        void second(Cluster kafka) { isNew(kafka); }
+
+        @Test
+        void third(Cluster kafka) { isNew(kafka); }
+    }
+
+    @Test
+    void eachTestMayHaveANewCluster() {
+        var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Fresh.class)).execute();
+        events.testEvents().assertStatistics(each -> each.succeeded(3).failed(0));
+    }
+
+    @Test
+    void clustersThatAreUsedAtTheSameTimeHaveOneProcess() {
+        var pool = new KafkaExtension.Pool();
+        Cluster first = pool.take(List.of("--seed", "3")), second = pool.take(List.of("--seed", "3"));
+        assertEquals(first.pid(), second.pid());
+        assertFalse(first.control().equals(second.control()));
+        var withSettings = List.of("--topic", "orders:1:retention.ms=1000");
+        Cluster third = pool.take(withSettings), fourth = pool.take(withSettings);
+        assertFalse(third.pid() == fourth.pid(), "the shared server has no topics with settings");
+        for (var each : List.of(first, third, fourth)) each.close();
+    }
+
+    /** Run by the test below only. */
     @KafkaTest(brokers = 3)
     static class Killer {
         @Test
