@@ -33,6 +33,8 @@ ENDING_PATIENCE_S = 1.0
 
 POOL = pytest.StashKey[Pool]()
 CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
+REQUESTS = pytest.StashKey[dict[int, pytest.FixtureRequest]]()
+"""The requests of `kafka_module` and `kafka_session`, by their clusters."""
 BEGAN = pytest.StashKey[dict[int, int]]()
 """The time of each shared cluster at the start of the test."""
 
@@ -102,9 +104,12 @@ def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Clu
         pytest.fail(f"no cluster for this test: {problem}", pytrace=False)
     used = request.node.stash.setdefault(CLUSTERS, [])
     used.append(cluster)
+    requests = request.node.stash.setdefault(REQUESTS, {})
+    requests[id(cluster)] = request
 
     def give_back() -> None:
         used.remove(cluster)
+        del requests[id(cluster)]
         pool.give_back(cluster)
 
     request.addfinalizer(give_back)
@@ -157,9 +162,27 @@ def kafka_cluster(request: pytest.FixtureRequest) -> "Callable[..., Cluster]":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Record the time of the clusters that this test shares with earlier ones, where its report starts."""
+    """Replace ended clusters that this test shares with earlier ones; record the time of the others for its report."""
+    replace_ended(item)
     item.stash[BEGAN] = {id(cluster): now_ms(cluster) for cluster in clusters_of(item)}
     return (yield)
+
+
+def replace_ended(item: pytest.Item) -> None:
+    """Tear down `kafka_module` and `kafka_session` if their server has ended, and the fixtures that use them.
+
+    They are set up anew for this test, which says so if it fails; the test during which the server ended has failed.
+    """
+    pool = item.config.stash[POOL]
+    for node in item.listchain()[:-1]:
+        for cluster in [*node.stash.get(CLUSTERS, ())]:
+            if not pool.is_running(cluster):
+                ending = pool.ending(cluster) or "the server was stopped"
+                request = node.stash[REQUESTS][id(cluster)]
+                definition: Any = request._fixturedef  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way
+                definition.finish(request)
+                text = f"{ending} before this test, for which {definition.argname} has a new cluster"
+                item.add_report_section("setup", "understudy", text)
 
 
 def now_ms(cluster: "Cluster") -> int:

@@ -43,6 +43,40 @@ def test_the_overview_leads_to_what_it_shows(page: Page, plane: ControlPlane) ->
         page.sees(shown)
 
 
+def chosen(page: Page) -> str:
+    """The cluster that the header's list shows."""
+    return str(page.script("return document.querySelector('select[name=cluster]')?.selectedOptions[0].text ?? ''"))
+
+
+def test_the_header_leads_to_other_clusters(page: Page, plane: ControlPlane) -> None:
+    """The list is there while there are several; each has its own topics, and a command there changes only that one."""
+    page.open(plane.url, "topics")
+    page.row("t")
+    assert chosen(page) == ""
+    with plane.kafka.clusters.create(name="night shift", topics={"orders": 3}) as other:
+        page.open(plane.url, "topics")
+        until(lambda: chosen(page) == "cluster-1", "the list of clusters")
+        page.choose("Cluster", "night shift")
+        page.row("orders", "3")
+        assert page.driver.current_url.startswith(f"{other.control_url}/")
+        until(lambda: chosen(page) == "night shift", "the name of this cluster in the list")
+        assert not any("u" in row.split() for row in page.rows())
+        page.open(other.control_url, "cluster")
+        page.sees("127.0.0.1", "running")
+        page.press("Add a broker")
+        page.row("2", "running")
+        assert (len(other.info().brokers), len(plane.kafka.info().brokers)) == (2, 1)
+        assert page.violations() == []
+        page.keep("clusters")
+        page.choose("Cluster", "cluster-1")
+        until(lambda: chosen(page) == "cluster-1", "the name of the first cluster in the list")
+        page.open(plane.url, "topics")
+        page.row("u", "1")
+    page.open(plane.url, "topics")
+    page.row("t")
+    until(lambda: chosen(page) == "", "no list any more")
+
+
 def test_an_exhausted_fault_is_counted_apart(page: Page, plane: ControlPlane) -> None:
     """The figure has both numbers, and the API of an error is in one line."""
     plane.kafka.faults.add(api="FindCoordinator", error="COORDINATOR_NOT_AVAILABLE")

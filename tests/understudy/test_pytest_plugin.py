@@ -268,6 +268,57 @@ def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: li
     assert len(processes) == 2
 
 
+def test_a_shared_server_that_died_is_replaced(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """With the fixtures that use it, for the next test, which says so if it fails; other fixtures stay as they are."""
+    code = """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def lasting(): return object()
+
+        @pytest.fixture(scope="session")
+        def application(kafka_session, lasting): return kafka_session.process, lasting
+
+        def test_one(application, kafka_session, kafka_module):
+            global first
+            first = application
+            application[0].stop()
+            kafka_module.process.stop()
+
+        def test_two(application, kafka_session, kafka_module):
+            assert application[0] is kafka_session.process is not first[0]
+            assert application[1] is first[1]
+            kafka_session.health(), kafka_module.health()
+
+        def test_three(application, kafka_session, kafka_module):
+            assert application[0] is kafka_session.process
+    """
+    run(pytester, code).assert_outcomes(passed=3)
+    assert len(processes) == 4
+
+
+def test_a_shared_server_that_was_killed_is_told(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the test that killed it, and by the next one, if it fails as what earlier tests had made is gone."""
+    monkeypatch.setattr(cluster_module, "ServerProcess", ServerProcess)
+    code = """
+        import os, signal
+        def test_one(kafka_session, kafka_module):
+            os.kill(kafka_session.process.process.pid, signal.SIGKILL)
+            kafka_session.process.process.wait()
+        def test_two(kafka_session, kafka_module):
+            kafka_session.topics.list(), kafka_module.topics.list()
+            assert False, "its own reason"
+        def test_three(kafka_session):
+            kafka_session.topics.list()
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(passed=1, failed=2)
+    text = result.stdout.str()
+    assert text.count("was killed by signal 9 during this test") >= 1
+    assert text.count("was killed by signal 9 before this test, for which kafka_session has a new cluster") == 1
+    assert "kafka_module has a new cluster" not in text
+
+
 SHARED = """
     import pytest
     pytestmark = pytest.mark.kafka(brokers=2)

@@ -16,9 +16,12 @@ export async function load() {
   }
 }
 
+/** The list that is shown, without the name of what only this cluster may have. */
+const section = () => /^#\/\w*/.exec(location.hash)?.[0] ?? "";
+
 export function render(clusters) {
   if (clusters.length < 2) return [];
-  const go = (event) => { location.href = event.target.value === FIRST ? root : `${root}clusters/${event.target.value}/`; };
+  const go = (event) => { location.href = `${event.target.value === FIRST ? root : `${root}clusters/${event.target.value}/`}${section()}`; };
   return [h("label", { key: "clusters" }, h("span", null, "Cluster "), h("select", { name: "cluster", onchange: go },
     clusters.map(({ id, name }) => h("option", { key: id, value: id, selected: id === here }, name))))];
 }
