@@ -26,6 +26,7 @@ from simulator.liveness_of_programs import Backlog, waiting_tasks
 from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.plan import plan_of_program
 from simulator.program import CURRENT, Program, Unsimulated
+from simulator.program_faults import ProgramFaults
 from simulator.story_diagram import diagram, unanswered
 from simulator.supervisor import Supervisor, summary
 from simulator.surroundings import surroundings
@@ -160,6 +161,7 @@ class ApplicationRun(Engine):
     async def _world(self) -> None:
         self.supervisor = Supervisor(self.loop, self.network, self.violate, self._all_programs)
         self.nemesis = Nemesis(self.servers, self.network, self.supervisor)
+        self.nemesis.steps |= ProgramFaults(self.servers, self.supervisor, self.nemesis).steps
         await self.servers.start()
         self.supervisor.calm = not self.faults
         if self.faults:

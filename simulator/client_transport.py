@@ -52,7 +52,7 @@ class ClientTransport(asyncio.Transport):
         super().__init__()
         self._loop, self._link, self._protocol, self._observe = loop, link, protocol, observe
         self._context = copy_context()
-        self._unread: deque[bytes] = deque()
+        self._unread: deque[bytes | None] = deque()
         self._paused = self._closing = self._ended = False
         link.received, link.lost = self._received, self._lost
         self._program = CURRENT.get()
@@ -138,25 +138,34 @@ class ClientTransport(asyncio.Transport):
         else:
             self._link.close()
 
+    def read_on(self) -> None:
+        """Pass on what arrived while the program was paused."""
+        self._loop.call_soon(self._read, context=self._context)
+
     def _received(self, data: bytes) -> None:
         if not self._closing:
             self._observe("receives", data)
-            self._unread.append(data)
-            if not self._paused:
-                self._context.run(self._read)
+            self._arrive(data)
+
+    def _lost(self) -> None:
+        if not self._closing:
+            self._arrive(None)
+
+    def _arrive(self, data: bytes | None) -> None:
+        self._unread.append(data)
+        if self._program is None or not self._program.paused:
+            self._context.run(self._read)
 
     def _read(self) -> None:
         protocol = self._protocol
         while self._unread and not self._paused and not self._closing:
             data = self._unread.popleft()
-            if isinstance(protocol, asyncio.BufferedProtocol):
+            if data is None:
+                self._end(ConnectionResetError("the connection was reset"))
+            elif isinstance(protocol, asyncio.BufferedProtocol):
                 fill(protocol, data)
             else:
                 protocol.data_received(data)  # type: ignore[attr-defined]  # of asyncio.Protocol
-
-    def _lost(self) -> None:
-        if not self._closing:
-            self._end(ConnectionResetError("the connection was reset"))
 
     def _end(self, error: Exception | None) -> None:
         self._closing = True

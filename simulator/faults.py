@@ -5,7 +5,7 @@ cannot be killed.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ from simulator.plan import (
     RESET,
     RESTORE,
     ROTATION,
+    SLOW_ANSWER,
     SNAPSHOT,
     TRAFFIC,
     Fault,
@@ -36,6 +37,9 @@ from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 _MOST_LATE_US = 12_000_000
+
+
+Step = Callable[[Fault, Random], Coroutine[Any, Any, None]]
 
 
 class Clients(Protocol):
@@ -76,6 +80,8 @@ class Nemesis:
             clients.replace,
         )
         self._last_us = 0
+        self.steps: dict[str, Step] = dict(self._steps())
+        """Kind of fault -> what carries it out."""
 
     @property
     def disturbed_us(self) -> int:
@@ -138,10 +144,18 @@ class Nemesis:
         if self._restarting:
             return
         chance = Random(fault.seed)  # noqa: S311 - replayed from the seed
-        if fault.kind in (*TRAFFIC, PARTITION):
+        if fault.kind in (*TRAFFIC, SLOW_ANSWER, PARTITION):
             self._disturb(fault, chance)
             return
-        steps: dict[str, Callable[[Fault, Random], Coroutine[Any, Any, None]]] = {
+        self._under_way += 1
+        try:
+            await self.steps[fault.kind](fault, chance)
+        finally:
+            self._under_way -= 1
+            self._last_us = self._network.now_us
+
+    def _steps(self) -> Mapping[str, Step]:
+        return {
             "kill": self._kill,
             "power cut": self._cut_power,
             "disk": self._disk,
@@ -168,17 +182,11 @@ class Nemesis:
             LATE_VERIFICATION: self.of_coordinators.late_verification,
             ROTATION: self.of_coordinators.rotate,
         }
-        self._under_way += 1
-        try:
-            await steps[fault.kind](fault, chance)
-        finally:
-            self._under_way -= 1
-            self._last_us = self._network.now_us
 
     def _disturb(self, fault: Fault, chance: Random) -> None:
         until_us = self._network.now_us + fault.lasts_ms * 1000
         brokers = None if chance.random() < 0.5 else frozenset({fault.broker})
-        rate = chance.choice((0.1, 0.3, 1.0))
+        rate = chance.choice((0.02, 0.1, 0.3) if fault.kind == SLOW_ANSWER else (0.1, 0.3, 1.0))
         if fault.kind == PARTITION:
             rate = (1 + rate) / 2
         self.note(f"{fault.kind}: {rate:.0%} of {'all' if brokers is None else f'broker {fault.broker}'}")
@@ -347,9 +355,9 @@ class Nemesis:
         if self._without_power and not clean:
             return  # after that, no broker may have all records, in Kafka as well
         self.note(f"all brokers {'stop' if clean else 'are killed'} and start again")
-        await self._meanwhile_nothing(self._servers.restart_all(clean=clean))
+        await self.meanwhile_nothing(self._servers.restart_all(clean=clean))
 
-    async def _meanwhile_nothing(self, work: Coroutine[Any, Any, None]) -> None:
+    async def meanwhile_nothing(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that concerns all brokers; no other fault begins meanwhile."""
         self._restarting = True
         try:
@@ -375,7 +383,7 @@ class Nemesis:
         """Stop all brokers, and start them as another release that supports all finalized feature levels."""
         if (release := self._servers.another_release(chance)) is not None:
             self.note(f"all brokers stop, and start as {release}")
-            await self._meanwhile_nothing(self._servers.restart_all(clean=True, release=release))
+            await self.meanwhile_nothing(self._servers.restart_all(clean=True, release=release))
 
     # --- snapshots ---------------------------------------------------------------------------------------------------
 
@@ -388,10 +396,10 @@ class Nemesis:
         assert self._worlds is not None
         if (kept := self._worlds.one(chance)) is not None:
             self.note(f"back to snapshot {kept.number}")
-            await self._meanwhile_nothing(self._worlds.restore(kept))
+            await self.meanwhile_nothing(self._worlds.restore(kept))
 
     async def _reset(self, _fault: Fault, _chance: Random) -> None:
         assert self._worlds is not None
         if not self._servers.broken:
             self.note("the cluster is reset")
-            await self._meanwhile_nothing(self._worlds.reset())
+            await self.meanwhile_nothing(self._worlds.reset())

@@ -6,6 +6,7 @@ connections are opened in the simulated network. A user's program that asks the 
 """
 
 import asyncio
+import heapq
 import math
 import signal
 import socket
@@ -88,7 +89,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Opens a listener; set by the simulated network."""
         self.connect: Callable[[Callable[[], Any], str, int], Coroutine[Any, Any, Any]] | None = None
         """Opens a connection of a user's program; set by the simulated network."""
-        self._killed = False
+        self._killed = self._paused = False
         self._tasks = 0
         self.advanced: Callable[[], None] = lambda: None
         """Called whenever the virtual time has advanced; what it raises ends the run."""
@@ -170,10 +171,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Schedule a call; one of a killed process is dropped."""
+        """Schedule a call; one of a killed process is dropped, one of a paused process waits."""
         handle = super().call_soon(callback, *args, context=context)
-        if self._killed and (program := owner(context)) is not None and not program.alive:
-            handle.cancel()
+        if (self._killed or self._paused) and (program := owner(context)) is not None:
+            if not program.alive:
+                handle.cancel()
+            elif program.paused:
+                self._ready.pop()  # type: ignore[attr-defined]  # of BaseEventLoop
+                program.kept_calls.append(handle)
         return handle
 
     def call_at(  # type: ignore[override]
@@ -185,16 +190,47 @@ class VirtualLoop(asyncio.BaseEventLoop):
             handle.cancel()
         return handle
 
+    def pause(self, program: Program) -> None:
+        """Let an instance run no line until :meth:`resume`, as SIGSTOP does: its connections stay, its timers wait."""
+        program.paused = self._paused = True
+        kept, ready, scheduled = program.kept_calls, self._ready, self._scheduled  # type: ignore[attr-defined]
+        for at, handle in enumerate(ready):
+            if _is_of(handle, program):
+                kept.append(handle)
+                ready[at] = asyncio.Handle(int, (), self)  # the loop may be amid its turn, and counts the calls
+        timers = [each for each in scheduled if not each.cancelled() and _is_of(each, program)]
+        for timer in timers:
+            timer._scheduled = False  # noqa: SLF001 - so that its cancellation is not counted
+        scheduled[:] = [each for each in scheduled if each.cancelled() or not _is_of(each, program)]
+        heapq.heapify(scheduled)
+        program.kept_timers += timers
+
+    def resume(self, program: Program) -> None:
+        """Let a paused instance go on: what was ready is called first, then what has become due, in order."""
+        program.paused = False
+        self._ready.extend(program.kept_calls)  # type: ignore[attr-defined]
+        for timer in program.kept_timers:
+            if not timer.cancelled():
+                timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001 - as call_at does
+                heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        program.kept_calls.clear()
+        program.kept_timers.clear()
+        for connection in list(program.connections):
+            connection.read_on()
+
     def kill(self, program: Program, how: str) -> None:
         """End an instance between two turns of the loop, its connections first; ``how``: see :meth:`Severable.sever`.
 
         Its tasks are neither cancelled nor closed, so that no ``finally`` block of theirs runs.
         """
         program.alive, self._killed = False, True
+        program.paused = False
+        program.kept_calls.clear()
+        program.kept_timers.clear()
         for connection in list(program.connections):
             connection.sever(how)
         for handle in (*self._ready, *self._scheduled):  # type: ignore[attr-defined]  # of BaseEventLoop
-            if handle._context is not None and handle._context.get(CURRENT) is program:  # noqa: SLF001
+            if _is_of(handle, program):
                 handle.cancel()
         program.buried += program.tasks
         program.tasks.clear()
@@ -214,6 +250,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _write_to_self(self) -> None:
         """Do nothing: the loop never sleeps."""
+
+
+def _is_of(handle: asyncio.Handle, program: Program) -> bool:
+    """Whether a call is to be made in the context of an instance."""
+    context: Context | None = handle._context  # type: ignore[attr-defined]  # noqa: SLF001
+    return context is not None and context.get(CURRENT) is program
 
 
 def _forget(program: Program, task: asyncio.Task[Any]) -> None:

@@ -21,6 +21,8 @@ KINDS = (
     "restart all",
     *TRAFFIC,
 )
+SLOW_ANSWER = "slow answer"
+"""Answers that arrive after the timeouts of most clients; only in runs of a user's program."""
 PARTITION = "partition"
 """Some clients are separated from a broker for a while."""
 LOSING = ("power cut", "disk")
@@ -45,6 +47,8 @@ COORDINATORS = "coordinators"
 """Optional kind of a run: coordinators wait for their followers, answer late, or move while a producer id changes."""
 COORDINATOR_LAG, LATE_VERIFICATION, ROTATION = "coordinator lag", "late verification", "rotation"
 _OF_COORDINATORS = (COORDINATOR_LAG, COORDINATOR_LAG, LATE_VERIFICATION, LATE_VERIFICATION, ROTATION)
+FREEZE, REBALANCE, EVICTION, QUOTA, OUTAGE = "freeze", "rebalance", "eviction", "quota", "outage"
+"""Faults of :mod:`simulator.program_faults`."""
 _OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
 """Ranges of the mean time between two faults, of which a seed has one."""
 _QUIET_MS = 1_500
@@ -77,34 +81,49 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 """Optional kind -> its faults, and how often they happen."""
 
 
+_PROCESSES = "processes"
 OF_PROGRAMS: Mapping[str, Sequence[str]] = {
-    "network": (*TRAFFIC, PARTITION),
-    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all"),
-    "processes": ("client", "client", "client", "twin"),
+    "network": (*TRAFFIC, SLOW_ANSWER, PARTITION),
+    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE),
+    _PROCESSES: ("client", "client", "twin", FREEZE, FREEZE),
+    "groups": (REBALANCE, EVICTION),
     "disks": LOSING,
     "coordinators": ("move coordinator", "move coordinator", HOLD, LATE_VERIFICATION, COORDINATOR_LAG),
     "followers": (LAG,),
     "changes": _CHANGES,
+    "quotas": (QUOTA,),
     "clock": ("clock",),
 }
 """Kind of fault, as a user of `--application` chooses it -> the faults of this kind."""
 
 
 def plan_of_program(seed: int, minutes: float, brokers: int, kinds: Collection[str]) -> list[Fault]:
-    """Draw the faults of a seed for a user's program, from those of these kinds."""
+    """Draw the faults of a seed for a user's program, from those of these kinds.
+
+    One of them is always of its processes, if these are among the kinds: it is their ends that programs are to survive.
+    """
     among = [each for kind, faults in OF_PROGRAMS.items() if kind in kinds for each in faults]
-    return plan(seed, minutes, brokers, among=among)
+    return plan(seed, minutes, brokers, among=among, always=OF_PROGRAMS[_PROCESSES] if _PROCESSES in kinds else ())
 
 
 def plan(
-    seed: int, minutes: float, brokers: int, further: Collection[str] = (), among: Sequence[str] = KINDS
+    seed: int,
+    minutes: float,
+    brokers: int,
+    further: Collection[str] = (),
+    among: Sequence[str] = KINDS,
+    always: Sequence[str] = (),
 ) -> list[Fault]:
     """Draw the faults of a seed: some kinds of faults, more or less often, and those of the ``further`` kinds.
+
+    ``always``: one of these is drawn besides.
 
     The latter have their own random generators and the last numbers, so that they do not change the other faults.
     """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
     kinds = sorted(set(chance.sample(among, min(chance.randrange(2, 8), len(among)))))
+    if always:
+        kinds = sorted({*kinds, chance.choice(always)})
     if not kinds:
         return []
     faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)

@@ -28,6 +28,10 @@ class Severable(Protocol):
         """End the connection without a further call of its protocol; ``how``: one of :data:`SEVERED`."""
         ...
 
+    def read_on(self) -> None:
+        """Pass on what arrived while the program was paused."""
+        ...
+
 
 SEVERED = ("closed", "closed", "reset", "silent")
 """How a broker may learn of a killed client, with the usual one more often: its system closes the connection after all
@@ -40,6 +44,10 @@ class Program:
     def __init__(self, name: str) -> None:
         self.name = name
         self.alive = True
+        self.paused = False
+        self.kept_calls: list[asyncio.Handle] = []
+        self.kept_timers: list[asyncio.TimerHandle] = []
+        """What a paused instance will do when it goes on."""
         self.context = copy_context()
         self.context.run(CURRENT.set, self)
         self.connections: dict[Severable, None] = {}

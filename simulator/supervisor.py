@@ -23,6 +23,8 @@ _LOOK_MS = 100
 _MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000
 _TOGETHER_MS = (200, 2_000, 8_000)
 """How long a new instance runs beside the old one, of which each replacement has one."""
+_FROZEN_MS = (10_000, 20_000)
+"""How long a process may be frozen, besides the duration of its fault: longer than the sessions of most groups."""
 
 
 class Instance:
@@ -31,6 +33,8 @@ class Instance:
     def __init__(self, program: Program, main: asyncio.Task[Any]) -> None:
         self.program, self.main = program, main
         self.stopping = False
+        self.written_off = False
+        """Whether another instance has taken its place because it seemed dead."""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -76,7 +80,7 @@ class Process:
         await sleep_ms(ms)
         await self._supervisor.may_start.wait()
         self.is_due -= 1
-        if not self._supervisor.over and len(self.instances) < self.wanted:
+        if not self._supervisor.over and sum(not each.written_off for each in self.instances) < self.wanted:
             self.begin()
 
     def kill(self, instance: Instance, how: str) -> None:
@@ -135,6 +139,7 @@ class Supervisor:
         self.may_start = asyncio.Event()
         self.may_start.set()
         self.over = False
+        self._recovers = asyncio.Event()
         self.calm = False
         """Whether no fault is under way any more, so that none excuses a failure."""
         self.failures = 0
@@ -207,16 +212,24 @@ class Supervisor:
     async def _kill_after(self, process: Process, instance: Instance, exchanges: int, how: str, down_ms: int) -> None:
         """Kill an instance after some exchanges with brokers, or after three seconds."""
         process.is_due += 1
-        program, reached = instance.program, asyncio.Event()
-        if exchanges:
-            program.exchanges_left, program.last_exchange = exchanges, reached.set
-            waiting = [self.spawn(reached.wait()), instance.ended]
-            await asyncio.wait(waiting, timeout=_MOST_WAIT_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
+        await self._exchanged(instance, exchanges, _MOST_WAIT_MS)
         process.is_due -= 1
         if not instance.ended.done() and not self.over:
-            self.note(program, "is killed; its connections are " + how)
+            self.note(instance.program, "is killed; its connections are " + how)
             process.kill(instance, how)
             process.begin_in(down_ms)
+
+    async def _exchanged(self, instance: Instance, exchanges: int, limit_ms: float) -> None:
+        """Wait for some exchanges of an instance with brokers, for its end, or for a time."""
+        if exchanges:
+            reached = asyncio.Event()
+            instance.program.exchanges_left, instance.program.last_exchange = exchanges, reached.set
+            await self._first(instance, reached, limit_ms)
+
+    async def _first(self, instance: Instance, event: asyncio.Event, limit_ms: float) -> None:
+        """Wait for an event, for the end of an instance, or for a time."""
+        waiting = [self.spawn(event.wait()), instance.ended]
+        await asyncio.wait(waiting, timeout=limit_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
 
     async def _restart(self, process: Process, instance: Instance, down_ms: int) -> None:
         process.is_due += 1
@@ -236,7 +249,8 @@ class Supervisor:
 
     async def _end_old(self, process: Process, old: Instance, after_ms: int, *, clean: bool) -> None:
         await asyncio.wait([old.ended], timeout=after_ms / 1000)
-        if old.ended.done() or len(process.instances) <= process.wanted:  # the new one has ended meanwhile
+        alone = len(process.instances) <= process.wanted and not old.written_off  # the new one has ended meanwhile
+        if old.ended.done() or alone:
             return
         self.note(old.program, "is stopped cleanly, as it was replaced" if clean else "is killed, as it was replaced")
         if clean:
@@ -244,10 +258,45 @@ class Supervisor:
         else:
             process.kill(old, "closed")
 
+    def freeze(self, chance: Random, lasts_ms: int) -> str:
+        """Freeze a process in the middle of its work, as SIGSTOP or a suspended machine does.
+
+        In half of the cases it seems dead, and another instance takes its place. It goes on in the middle of the other
+        one's work, and ends some seconds later.
+        """
+        process = self._one(chance)
+        if process is None:
+            return "no process runs that could freeze"
+        instance = process.instances[-1]
+        self.spawn(self._freeze(process, instance, chance, chance.choice((lasts_ms, *_FROZEN_MS))))
+        return f"{instance.program.name} is to freeze"
+
+    async def _freeze(self, process: Process, instance: Instance, chance: Random, lasts_ms: int) -> None:
+        await self._exchanged(instance, chance.randrange(1, _MOST_EXCHANGES), _MOST_WAIT_MS)
+        program = instance.program
+        if instance.ended.done() or program.paused or self._recovers.is_set():
+            return
+        self.note(program, "freezes")
+        self.loop.pause(program)
+        if chance.random() < 0.5:
+            await self._first(instance, self._recovers, lasts_ms)
+        else:
+            instance.written_off = True
+            new = process.begin()
+            self.note(new.program, f"is started, because {program.name} seems dead")
+            await self._exchanged(new, chance.randrange(1, _MOST_EXCHANGES), lasts_ms)
+        if instance.ended.done():
+            return
+        self.note(program, "goes on")
+        self.loop.resume(program)
+        if instance.written_off:
+            await self._end_old(process, instance, chance.choice(_TOGETHER_MS), clean=chance.random() < 0.5)
+
     # --- ends --------------------------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Wait until each process has as many instances again as it needs, or is done."""
+        """Let frozen processes go on; wait until each has as many instances again as it needs, or is done."""
+        self._recovers.set()
         for _ in range(RECOVERY_MS // _LOOK_MS):
             if not any(each.is_due or len(each.instances) > each.wanted for each in self.processes.values()):
                 return

@@ -115,6 +115,18 @@ class Process:
         for instance in list(self._process.instances):
             self._process.kill(instance, how)
 
+    def pause(self) -> None:
+        """Freeze all instances, as SIGSTOP does: they run no line, while their connections stay."""
+        for instance in self._process.instances:
+            if not instance.program.paused:
+                self._engine.loop.pause(instance.program)
+
+    def resume(self) -> None:
+        """Let frozen instances go on."""
+        for instance in self._process.instances:
+            if instance.program.paused:
+                self._engine.loop.resume(instance.program)
+
     async def stop(self) -> bool:
         """Stop all instances cleanly, as SIGTERM does; return False if one had to be killed after 30 s."""
         self._process.wanted = 0

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+from simulator import plan
+from simulator.application import ApplicationRun, Options
 from simulator.loop import VirtualLoop, sleep_ms
 from simulator.network import Disturbance, Network
 from simulator.supervisor import summary
@@ -73,6 +75,93 @@ def test_a_killed_process_runs_no_further_line_and_does_not_leave_its_group() ->
 
     assert calm_run(main, topics=copier.TOPICS).findings == ()
     assert lines[:1] == ["stopped"]
+
+
+def test_a_paused_process_runs_no_line_and_goes_on_with_what_became_due() -> None:
+    """Its connections stay, another instance takes its partitions, and it comes back as a zombie, which is fenced."""
+    ticks: list[float] = []
+    ended: list[str] = []
+
+    async def tick(sim: Simulation) -> None:
+        while True:
+            await asyncio.sleep(1)
+            ticks.append(sim.now_s)
+
+    async def instance(sim: Simulation) -> None:
+        beside = asyncio.create_task(tick(sim)) if not ticks else None
+        try:
+            await copier.copy(sim.bootstrap_servers)
+        except Exception as error:
+            ended.append(type(error).__name__)
+            raise
+        finally:
+            if beside is not None:
+                beside.cancel()
+
+    async def main(sim: Simulation) -> None:
+        process = sim.process("copier", lambda: instance(sim), restart=False)
+        await sim.feed("in", range(10), over_s=4.5)
+        paused_s = sim.now_s
+        process.pause()
+        process.start()
+        await sim.feed("in", range(10, 40), over_s=20)
+        assert process.running == 2
+        assert max(ticks) < paused_s
+        process.resume()
+        await sleep_ms(10)
+        assert [each for each in ticks if each > paused_s] == [pytest.approx(sim.now_s, abs=0.02)]
+        await sim.feed("in", range(40, 60), over_s=20)
+        assert process.running == 1
+
+    calm_run(main, topics=copier.TOPICS)
+    assert ended == ["ProducerFenced"]
+
+
+def test_a_killed_or_stopped_process_may_be_paused() -> None:
+    """SIGKILL ends it, and a clean stop reaches it when it goes on."""
+    lines: list[str] = []
+
+    async def sleep(name: str) -> None:
+        try:
+            await sleep_ms(1_000_000)
+        finally:
+            lines.append(name)
+
+    async def main(sim: Simulation) -> None:
+        killed = sim.process("killed", lambda: sleep("killed"))
+        stopped = sim.process("stopped", lambda: sleep("stopped"))
+        await sleep_ms(1_000)
+        killed.pause()
+        stopped.pause()
+        killed.kill()
+        stop = asyncio.create_task(stopped.stop())
+        await sleep_ms(5_000)
+        assert lines == []
+        stopped.resume()
+        assert await stop
+
+    assert calm_run(main).findings == ()
+    assert lines[:1] == ["stopped"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [
+        ("freeze", r"copier\.\d+ +goes on"),
+        ("rebalance", "the group copiers rebalances"),
+        ("eviction", "the session of a member of the group copiers times out"),
+        ("quota", r"clients have no \w+ any more"),
+        ("outage", r"brokers \[.*\] stop, one after another"),
+        ("slow answer", r"slow answer: \d+% of"),
+    ],
+)
+def test_each_fault_of_programs_happens(monkeypatch: pytest.MonkeyPatch, fault: str, line: str) -> None:
+    """It is in the story, and a right program survives it."""
+    monkeypatch.setattr(plan, "OF_PROGRAMS", {"network": (fault,)})
+    engine = ApplicationRun(lambda own: copier.right(Simulation(own)), 5, Options(0.5, 3, copier.TOPICS, ("network",)))
+    engine.run(apart=False)
+    assert engine.findings == {}
+    assert any(re.search(line, each) for each in engine.trace.story(20_000)), engine.trace.story(20_000)
 
 
 def test_two_instances_run_at_once_and_the_first_is_fenced() -> None:

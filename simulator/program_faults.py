@@ -1,0 +1,130 @@
+"""Faults that only runs of a user's program have: frozen processes, rebalances, quotas, and outages of all brokers.
+
+Our own clients are no processes that could be frozen, and they expect that a broker runs.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from random import Random
+from typing import Any, Protocol
+
+from broker.coordination.metadata.quotas import CLIENT_ID, Alteration
+from simulator.cluster import Servers
+from simulator.loop import sleep_ms
+from simulator.plan import EVICTION, FREEZE, OUTAGE, QUOTA, REBALANCE, Fault
+from simulator.supervisor import Supervisor
+
+Step = Callable[[Fault, Random], Coroutine[Any, Any, None]]
+_QUOTAS: tuple[tuple[str, float], ...] = (
+    ("producer_byte_rate", 100.0),
+    ("consumer_byte_rate", 300.0),
+    ("request_percentage", 0.01),
+)
+"""Quotas of each client id, low enough for throttling by seconds."""
+_GAPS_MS = (0, 2_000, 6_000)
+"""Times between the starts of two brokers after an outage, of which each has one."""
+
+
+class Story(Protocol):
+    """What takes the lines about the faults, and keeps others from beginning."""
+
+    def note(self, what: str) -> None:
+        """Add a line to the story."""
+        ...
+
+    async def meanwhile_nothing(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that concerns all brokers; no other fault begins meanwhile."""
+        ...
+
+
+class ProgramFaults:
+    """Carries out these faults."""
+
+    def __init__(self, servers: Servers, supervisor: Supervisor, story: Story) -> None:
+        self._servers, self._supervisor, self._story = servers, supervisor, story
+
+    @property
+    def steps(self) -> Mapping[str, Step]:
+        """Return what carries out each kind of fault."""
+        return {
+            FREEZE: self._freeze,
+            REBALANCE: self._rebalance,
+            EVICTION: self._evict,
+            QUOTA: self._quota,
+            OUTAGE: self._outage,
+        }
+
+    async def _freeze(self, fault: Fault, chance: Random) -> None:
+        self._story.note(self._supervisor.freeze(chance, fault.lasts_ms))
+
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    def _group(self, chance: Random) -> tuple[Any, str, list[str]] | None:
+        """Choose a group with members; return its coordinator, its id, and the ids of the members."""
+        runtimes = [
+            runtime
+            for node in self._servers.cluster.nodes.values()
+            if node.up
+            for runtime in node.coordinators.groups.values()
+        ]
+        known = {
+            name: (runtime, name, members)
+            for runtime in runtimes
+            for name, group in runtime.machine.groups.items()
+            if (members := sorted(each.member_id for each in getattr(group, "members", {}).values()))
+        }
+        return known[chance.choice(sorted(known))] if known else None
+
+    async def _rebalance(self, _fault: Fault, chance: Random) -> None:
+        """Let the members of a group join again, as when partitions are added or another member comes."""
+        if (found := self._group(chance)) is not None:
+            coordinator, name, _ = found
+            self._story.note(f"the group {name} rebalances")
+            coordinator.submit(lambda now_ms: coordinator.machine.rebalance(name, now_ms))
+
+    async def _evict(self, _fault: Fault, chance: Random) -> None:
+        """Remove a member as when its session times out, while its process lives on."""
+        if (found := self._group(chance)) is not None:
+            coordinator, name, members = found
+            member = chance.choice(members)
+            self._story.note(f"the session of a member of the group {name} times out")
+            coordinator.submit(lambda now_ms: coordinator.machine.evict(name, member, now_ms))
+
+    # --- quotas ------------------------------------------------------------------------------------------------------
+
+    async def _quota(self, fault: Fault, chance: Random) -> None:
+        """Limit each client for a while, so that responses are late and connections muted (KIP-219)."""
+        name, value = chance.choice(_QUOTAS)
+        self._story.note(f"each client has a {name} of {value:g}")
+        life = self._servers.lives
+        self._set_quota(name, value)
+        try:
+            await sleep_ms(fault.lasts_ms)
+        finally:
+            if self._servers.lives == life:
+                self._story.note(f"clients have no {name} any more")
+                self._set_quota(name, None)
+
+    def _set_quota(self, name: str, value: float | None) -> None:
+        metadata = self._servers.cluster.metadata
+        change = Alteration({CLIENT_ID: None}, [(name, value)])
+        metadata.submit(lambda _now_ms: metadata.machine.alter_client_quotas([change], resolves=lambda _host: True))
+
+    # --- all brokers -------------------------------------------------------------------------------------------------
+
+    async def _outage(self, fault: Fault, chance: Random) -> None:
+        """Stop all brokers cleanly, and start them one after another: partitions are without a leader meanwhile."""
+        servers = self._servers
+        if servers.paused or servers.broken or not servers.all_are_up:
+            return
+        order = chance.sample(sorted(servers.cluster.nodes), len(servers.cluster.nodes))
+        self._story.note(f"brokers {order} stop, one after another")
+        await self._story.meanwhile_nothing(self._restart(order, fault.lasts_ms, chance.choice(_GAPS_MS)))
+
+    async def _restart(self, order: list[int], down_ms: int, gap_ms: int) -> None:
+        for broker in order:
+            await self._servers.stop(broker)
+        await sleep_ms(down_ms)
+        for broker in order:
+            self._story.note(f"broker {broker} starts")
+            await self._servers.start_one(broker)
+            await sleep_ms(gap_ms)
