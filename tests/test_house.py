@@ -2,11 +2,13 @@
 
 import ast
 import functools
+import importlib
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,89 @@ def test_every_api_is_asked_by_a_test() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert [path.stem for path in handlers() if f"{api_name(path)}Request" not in made] == []
+
+
+def apis_asked_in_every_version() -> set[ApiKey]:
+    """Of the decorators ``@every_version(API)`` without ``since`` and ``until``, each of which a handler's test has."""
+    asked = set[ApiKey]()
+    for path in python_files("tests"):
+        if path.relative_to(ROOT).parts[1] not in {"handlers", "scenarios"}:
+            continue
+        decorators = [
+            each
+            for node in functions(path)
+            for each in node.decorator_list
+            if isinstance(each, ast.Call) and ast.unparse(each.func) in EVERY_VERSION
+        ]
+        if not decorators:
+            continue
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for each in decorators:
+            if {word.arg for word in each.keywords} <= {"removed"}:
+                asked |= {attrgetter(f"{ast.unparse(api)}.key")(module) for api in each.args}
+    return asked
+
+
+EVERY_VERSION = {"every_version", "each_version"}
+NOT_YET = {
+    "AddRaftVoter",
+    "AlterClientQuotas",
+    "AlterConfigs",
+    "AlterPartitionReassignments",
+    "AlterReplicaLogDirs",
+    "ConsumerGroupDescribe",
+    "ConsumerGroupHeartbeat",
+    "CreateAcls",
+    "CreateDelegationToken",
+    "DeleteAcls",
+    "DeleteRecords",
+    "DescribeAcls",
+    "DescribeClientQuotas",
+    "DescribeCluster",
+    "DescribeConfigs",
+    "DescribeDelegationToken",
+    "DescribeQuorum",
+    "DescribeShareGroupOffsets",
+    "ElectLeaders",
+    "ExpireDelegationToken",
+    "Fetch",
+    "IncrementalAlterConfigs",
+    "ListConfigResources",
+    "ListOffsets",
+    "OffsetForLeaderEpoch",
+    "Produce",
+    "ReadShareGroupStateSummary",
+    "RenewDelegationToken",
+    "SaslAuthenticate",
+    "SaslHandshake",
+    "ShareAcknowledge",
+    "ShareFetch",
+    "StreamsGroupDescribe",
+    "StreamsGroupHeartbeat",
+    "UpdateFeatures",
+    "WriteShareGroupState",
+    "WriteTxnMarkers",
+}
+"""APIs without such a test. None may be added."""
+
+
+def test_every_version_of_every_api_is_asked_at_its_handler() -> None:
+    """By a test with ``@every_version(API)``, which knows them from the API; so no version is forgotten."""
+    several = {api.key for api in APIS if api.oldest < api.range(unstable=True)[1]}
+    assert {key.title for key in several - apis_asked_in_every_version()} == NOT_YET
+
+
+def test_no_test_lists_versions_by_hand() -> None:
+    """A ``parametrize`` of all versions ends where the API ended when it was written; those of some are named."""
+    lists = re.compile(r'parametrize\("version", range\(')
+    found = [
+        place(path, number)
+        for path in python_files("tests")
+        if path.relative_to(ROOT).parts[1] in {"handlers", "scenarios"}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if lists.search(line)
+    ]
+    assert found == []
 
 
 def test_every_api_documents_its_versions_and_what_is_missing() -> None:

@@ -194,7 +194,7 @@ class Stage:
 
     def context(self, api: AnyApi, version: int, denied: Iterable[DENIED] = ()) -> Context:
         """The surroundings of one request."""
-        connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1)
+        connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1, release=self.release)
         ctx = Context(api, version, 1, "client", connection, cast("Any", self), cast("Any", self))
         ctx.denied = frozenset(denied)
         return ctx

@@ -16,6 +16,7 @@ from protocol.messages.add_partitions_to_txn import (
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.handlers.transaction_harness import Stage
+from tests.versions import every_version
 
 Codes = dict[tuple[str, int], int]
 
@@ -101,7 +102,7 @@ async def test_an_answer_has_a_bound(stage: Stage) -> None:
     assert (answer.error_code, answer.results_by_transaction) == (ErrorCode.INVALID_REQUEST, ())
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_ADD_08_zombies_get_the_error_of_their_version(stage: Stage, version: int) -> None:
     """KIP-588: PRODUCER_FENCED from version 2 on, INVALID_PRODUCER_EPOCH before."""
     assert await added(stage, {"foo": [0]}, version, producer_epoch=1) == {("foo", 0): 90 if version >= 2 else 47}
@@ -154,7 +155,7 @@ async def test_OFF_01_the_groups_partition_joins(stage: Stage) -> None:
     assert state(stage) == ("Ongoing", frozenset({("__consumer_offsets", 2), ("__consumer_offsets", 0)}))
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(add_offsets_to_txn.API)
 async def test_OFF_02_zombies_get_the_error_of_their_version(stage: Stage, version: int) -> None:
     """KIP-588: INVALID_PRODUCER_EPOCH before version 2; permissions on id and group come first."""
     assert await offsets(stage, version, epoch=3) == (90 if version >= 2 else 47)

@@ -12,6 +12,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.handlers.admin_harness import AdminStage
+from tests.versions import every_version
 
 CLIENT = ApiVersionsRequest("librdkafka", "2.11.0-rc.1")
 
@@ -51,7 +52,7 @@ async def test_CON_05_software_names_are_checked(name: str, version: str, right:
     assert (stage.connection.software_name == name) is right
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(API)
 async def test_versions_before_3_name_no_software(version: int) -> None:
     """The newer ones do, and are answered with features."""
     stage = AdminStage()

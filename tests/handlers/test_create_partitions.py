@@ -12,6 +12,7 @@ from protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from tests.handlers.admin_harness import AdminStage
+from tests.versions import every_version
 
 
 def to(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:
@@ -19,7 +20,7 @@ def to(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:
     return CreatePartitionsTopic(name, count, [CreatePartitionsAssignment(each) for each in assignments] or None)
 
 
-@pytest.mark.parametrize("version", range(4))
+@every_version(API)
 async def test_PAR_01_partitions_are_added_in_every_version(version: int) -> None:
     """Placed automatically, or on the brokers that the request names."""
     stage = AdminStage(2)

@@ -1,7 +1,5 @@
 """DeleteGroups at the handler: groups A.13."""
 
-import pytest
-
 from broker.handlers import leave_group
 from broker.handlers.delete_groups import API
 from broker.request.context import AclOperation
@@ -9,6 +7,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.handlers.group_harness import Stage
+from tests.versions import every_version
 
 
 async def deleted(
@@ -19,7 +18,7 @@ async def deleted(
     return [(result.group_id, int(result.error_code)) for result in answer.results]
 
 
-@pytest.mark.parametrize("version", range(3))
+@every_version(API)
 async def test_CLS_44_empty_groups_are_deleted(version: int) -> None:
     """NON_EMPTY_GROUP with members, GROUP_ID_NOT_FOUND for an absent group; a repeated name counts once.
 

@@ -9,6 +9,7 @@ from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from tests.handlers.admin_harness import AdminStage, Right
+from tests.versions import every_version
 
 UNUSED_ID = UUID(int=5)
 DELETE, DESCRIBE, TOPIC, CLUSTER = AclOperation.DELETE, AclOperation.DESCRIBE, ResourceType.TOPIC, ResourceType.CLUSTER
@@ -27,7 +28,7 @@ def topics(*wanted: str | UUID | tuple[str, UUID] | None) -> DeleteTopicsRequest
     return DeleteTopicsRequest(timeout_ms=1000, topics=[state(one) for one in wanted])
 
 
-@pytest.mark.parametrize("version", range(1, 7))
+@every_version(API)
 async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
     """The id is returned since v6."""
     stage = AdminStage()

@@ -11,11 +11,12 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from tests.coordination.group.harness import Client, Context, stable
 from tests.handlers.group_harness import SHARDS, Stage
+from tests.versions import every_version
 
 NOT_ASKED = -2147483648
 
 
-@pytest.mark.parametrize("version", range(7))
+@every_version(API)
 async def test_a_group_is_described(version: int) -> None:
     """State, protocol, members."""
     stage = Stage()
@@ -29,7 +30,7 @@ async def test_a_group_is_described(version: int) -> None:
     assert group.authorized_operations == NOT_ASKED
 
 
-@pytest.mark.parametrize("version", range(7))
+@every_version(API)
 async def test_CLS_42_an_absent_group_is_dead(version: int) -> None:
     """Without an error up to version 5, with code and message from 6 on."""
     answer = await Stage().ask(API, DescribeGroupsRequest(["none"]), version)

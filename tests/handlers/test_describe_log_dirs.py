@@ -16,6 +16,7 @@ from protocol.messages.describe_log_dirs import (
 )
 from storage.files import DiskFiles
 from tests.handlers.admin_harness import AdminStage, FakeLog, FakePartition
+from tests.versions import every_version
 
 
 def stage(offline: OSError | None = None) -> AdminStage:
@@ -28,7 +29,7 @@ def stage(offline: OSError | None = None) -> AdminStage:
     return made
 
 
-@pytest.mark.parametrize("version", range(1, 6))
+@every_version(API)
 async def test_LOGD_01_one_directory_with_what_it_holds(version: int) -> None:
     """Sizes of logs, no lag; since v4 the space of the file system."""
     answer = await stage().ask(API, DescribeLogDirsRequest(None), version)

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from broker.coordination.outcome import WriteMarkers
 from broker.handlers import add_partitions_to_txn, init_producer_id
 from broker.handlers.end_txn import API
@@ -16,6 +14,7 @@ from protocol.messages.add_partitions_to_txn import (
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.handlers.transaction_harness import Stage
+from tests.versions import every_version
 
 
 async def opened(stage: Stage, *topics: str, version: int = 5) -> None:
@@ -34,7 +33,7 @@ async def ended(
     return int(answer.error_code), answer.producer_id, answer.producer_epoch
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_E1_01_E2_01_the_answer_is_that_of_the_version(version: int) -> None:
     """From v5 with the next epoch, before without; the markers have the epoch and protocol of the version."""
     stage = Stage()
@@ -58,7 +57,7 @@ async def test_the_answer_goes_out_before_any_marker() -> None:
     assert await ended(stage, 5) == (0, 1000, 1)
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_E1_06_zombies_and_strangers_get_the_error_of_their_version(version: int) -> None:
     """KIP-588: INVALID_PRODUCER_EPOCH before version 2; INVALID_PRODUCER_ID_MAPPING for strangers and unknown ids."""
     stage = Stage()

@@ -11,6 +11,7 @@ from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.handlers.admin_harness import AdminStage
+from tests.versions import every_version
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 NOT_AVAILABLE, INVALID = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.INVALID_REQUEST
@@ -62,7 +63,7 @@ async def test_a_lazy_cluster_creates_the_topic_at_the_first_request(kind: int, 
     ]
 
 
-@pytest.mark.parametrize("version", range(7))
+@every_version(API)
 async def test_old_versions_ask_for_one_key(version: int) -> None:
     """On success v1 to v3 have the message "NONE" (core 0.3.2)."""
     stage = AdminStage()

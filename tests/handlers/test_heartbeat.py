@@ -1,15 +1,14 @@
 """Heartbeat at the handler: groups A.8, 0.6."""
 
-import pytest
-
 from broker.handlers.heartbeat import API
 from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest
 from tests.handlers.group_harness import Stage
+from tests.versions import every_version
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(API)
 async def test_a_member_is_alive(version: int) -> None:
     """In every version; the next generation is none of its business."""
     stage = Stage()

@@ -6,6 +6,7 @@ from broker.handlers.init_producer_id import API
 from broker.request.context import AclOperation
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.handlers.transaction_harness import Stage
+from tests.versions import every_version
 
 
 async def asked(stage: Stage, version: int = 4, **fields: object) -> tuple[int, int, int]:
@@ -62,7 +63,7 @@ async def test_IPI_05_id_and_epoch_come_together(name: str | None) -> None:
     assert await asked(Stage(), transactional_id=name, producer_epoch=3) == (42, -1, -1)
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_IPI_10_11_a_fenced_producer_gets_the_error_of_its_version(version: int) -> None:
     """KIP-588: PRODUCER_FENCED from version 4 on, INVALID_PRODUCER_EPOCH before."""
     stage = Stage()

@@ -9,6 +9,7 @@ from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from tests.handlers.group_harness import Stage
+from tests.versions import every_version
 
 
 def request(**fields: object) -> JoinGroupRequest:
@@ -23,7 +24,7 @@ def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
     return JoinGroupResponse(code, protocol_name=None if version >= 7 else "", member_id=member_id)
 
 
-@pytest.mark.parametrize("version", range(4, 10))
+@every_version(API, since=4)
 async def test_CLS_01_a_first_join_is_answered_with_a_member_id(version: int) -> None:
     """From version 4 on."""
     answer = await Stage().ask(API, request(), version)
@@ -31,7 +32,7 @@ async def test_CLS_01_a_first_join_is_answered_with_a_member_id(version: int) ->
     assert answer == refusal(ErrorCode.MEMBER_ID_REQUIRED, answer.member_id, version)
 
 
-@pytest.mark.parametrize("version", range(10))
+@every_version(API)
 async def test_CLS_02_03_a_member_joins(version: int) -> None:
     """Directly, or with the id that it was given; in version 0 the session timeout is the rebalance timeout."""
     stage = Stage()
@@ -49,7 +50,7 @@ async def test_CLS_02_03_a_member_joins(version: int) -> None:
     assert member.rebalance_timeout_ms == (10_000 if version == 0 else 60_000)
 
 
-@pytest.mark.parametrize("version", range(4, 10))
+@every_version(API, since=4)
 async def test_a_protocol_with_the_empty_name_is_null_since_v7(version: int) -> None:
     """As every response without the name of a protocol."""
     stage = Stage()

@@ -1,15 +1,14 @@
 """LeaveGroup at the handler: groups A.9, by version."""
 
-import pytest
-
 from broker.handlers.leave_group import API
 from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
 from tests.handlers.group_harness import Stage
+from tests.versions import every_version
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_a_member_leaves(version: int) -> None:
     """One member up to version 2, many from 3 on."""
     stage = Stage()

@@ -1,7 +1,5 @@
 """ListGroups at the handler: groups A.13, by version."""
 
-import pytest
-
 from broker.coordination.coordinators import GROUP_TOPIC
 from broker.handlers import delete_groups as deletion
 from broker.handlers import offset_commit
@@ -16,6 +14,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from tests.handlers.group_harness import Stage
+from tests.versions import every_version
 
 
 async def peopled() -> Stage:
@@ -62,7 +61,7 @@ async def test_a_group_that_is_gone_leaves_the_order() -> None:
         assert await listed(stage) == {"s", "e"}
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_groups_are_listed(version: int) -> None:
     """State from version 4 on, type from 5 on."""
     stage = await peopled()

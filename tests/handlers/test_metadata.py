@@ -11,6 +11,7 @@ from broker.settings.releases import release
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog
+from tests.versions import every_version
 
 UNUSED_ID = UUID(int=5)
 NOT_ASKED = -(2**31)
@@ -30,7 +31,7 @@ def ids(*wanted: UUID) -> MetadataRequest:
     return MetadataRequest([MetadataRequestTopic(None, topic_id) for topic_id in wanted], False)
 
 
-@pytest.mark.parametrize("version", range(14))
+@every_version(API)
 async def test_every_version_returns_brokers_and_partitions(version: int) -> None:
     """What a version has no field for is left at its default."""
     stage = AdminStage(2)

@@ -17,6 +17,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from tests.handlers.group_harness import START_MS, Stage
+from tests.versions import every_version
 
 
 def request(*topics: tuple[str | UUID, dict[int, int]], group_id: str = "g", **fields: Any) -> OffsetCommitRequest:
@@ -43,7 +44,7 @@ def codes(answer: Any) -> list[tuple[str | UUID, dict[int, int]]]:
     ]
 
 
-@pytest.mark.parametrize("version", range(2, 11))
+@every_version(API)
 async def test_OFF_01_offsets_are_committed(version: int) -> None:
     """By name, or by id from version 10 on; either way the id is remembered."""
     stage = Stage()

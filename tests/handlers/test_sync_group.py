@@ -11,9 +11,10 @@ from protocol.errors import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.handlers.group_harness import Stage
 from tests.handlers.test_join_group import request as join_request
+from tests.versions import every_version
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_a_member_takes_its_assignment(version: int) -> None:
     """In every version; type and name from 5 on."""
     stage = Stage()

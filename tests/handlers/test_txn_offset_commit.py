@@ -1,6 +1,8 @@
 """TxnOffsetCommit at the handler: transactions C.4, by version. Verification itself has its own tests."""
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -9,6 +11,7 @@ from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.handlers import txn_offset_commit
 from broker.handlers.txn_offset_commit import API
 from broker.request.context import AclOperation, RequestContext
+from broker.settings.releases import release as named
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import OffsetCommit, decode
 from protocol.messages.txn_offset_commit import (
@@ -17,6 +20,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from tests.handlers.group_harness import START_MS, Stage
+from tests.versions import every_version
 
 
 class Verification:
@@ -46,16 +50,19 @@ def verification(monkeypatch: pytest.MonkeyPatch) -> Verification:
     return verification
 
 
-def request(group_id: str = "g", generation: int = -1, **topics: list[int]) -> TxnOffsetCommitRequest:
-    """Offset 5 for partitions by topic."""
+def request(
+    group_id: str = "g", generation: int = -1, *, ids: Mapping[str, UUID] | None = None, **topics: list[int]
+) -> TxnOffsetCommitRequest:
+    """Offset 5 for partitions by topic; with ``ids`` each topic has its id, too, which a version 6 sends alone."""
     return TxnOffsetCommitRequest(
         "txn",
         group_id,
         1000,
         2,
         [
-            TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(p, 5) for p in partitions])
+            TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(p, 5) for p in partitions], topic_id)
             for name, partitions in topics.items()
+            for topic_id in ((ids or {}).get(name),)
         ],
         generation,
     )
@@ -66,11 +73,13 @@ def codes(answer: Any) -> dict[str, dict[int, int]]:
     return {t.name: {p.partition_index: int(p.error_code) for p in t.partitions} for t in answer.topics}
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(API)
 async def test_offsets_join_the_transaction(version: int, verification: Verification) -> None:
     """Verified, then appended under the guard; with the topic's id since 4.4."""
     stage = Stage()
-    assert codes(await stage.ask(API, request(foo=[0, 1]), version)) == {"foo": {0: 0, 1: 0}}
+    answer = await stage.ask(API, request(ids={"foo": stage.foo}, foo=[0, 1]), version)
+    assert codes(answer) == {"" if version >= 6 else "foo": {0: 0, 1: 0}}
+    assert answer.topics[0].topic_id == (stage.foo if version >= 6 else None)
     assert verification.asked == [("txn", ProducerIdAndEpoch(1000, 2), "g")]
     (transaction,) = stage.log_of("g").transactions
     assert transaction == TransactionalAppend(1000, 2, "txn")
@@ -78,6 +87,21 @@ async def test_offsets_join_the_transaction(version: int, verification: Verifica
     records = [decode(*raw) for raw in stage.log_of("g").records]
     topic_id = stage.image.topics["foo"].id
     assert records == [OffsetCommit("g", "foo", p, 5, -1, "", START_MS, topic_id=topic_id) for p in (0, 1)]
+
+
+@every_version(API)
+@pytest.mark.parametrize(("release", "code"), [("4.4", 22), ("4.0", 22), ("3.9", 25)])
+@pytest.mark.usefixtures("verification")
+async def test_a_generation_of_an_absent_group_gets_the_error_of_version_and_release(
+    version: int, release: str, code: int
+) -> None:
+    """GROUP_ID_NOT_FOUND from version 6 on, ILLEGAL_GENERATION before, UNKNOWN_MEMBER_ID in releases before 4.0."""
+    stage = Stage()
+    stage.release = named(release)
+    answer = await stage.ask(API, request(generation=3, ids={"foo": stage.foo}, foo=[0]), version)
+    if version < 3:  # without generations: a commit of no member creates the group
+        code = 0
+    assert codes(answer) == {"" if version >= 6 else "foo": {0: 69 if version >= 6 else code}}
 
 
 async def test_GRP_11_a_fenced_commit_has_been_verified() -> None:

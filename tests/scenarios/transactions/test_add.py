@@ -1,12 +1,12 @@
 """Partitions and offsets join (transactions H.2)."""
 
-import pytest
-
 from broker.coordination.transaction.transitions import TV0
+from broker.handlers import add_offsets_to_txn, add_partitions_to_txn
 from broker.request.node import partition_for
 from protocol.log_records.transaction import TransactionRecord
 from tests.scenarios.transactions.client import APART, Client, on_cluster
 from tests.scenarios.transactions.partitions import BAR, FOO, OFFSETS
+from tests.versions import every_version
 
 
 @on_cluster()
@@ -54,7 +54,7 @@ async def test_ADD_07_an_unknown_id(c: Client) -> None:
     assert await c.add((5, 0), {FOO: [0]}) == {(FOO, 0): 49}
 
 
-@pytest.mark.parametrize("version", range(4))
+@every_version(add_partitions_to_txn.API, until=3)
 @on_cluster()
 async def test_ADD_08_strangers_and_zombies(c: Client, version: int) -> None:
     """A higher epoch is refused as a lower one is."""
@@ -104,7 +104,7 @@ async def test_OFF_01_a_groups_offsets_join(c: Client) -> None:
     assert partition_for("g1", 50) == 42
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(add_offsets_to_txn.API)
 @on_cluster()
 async def test_OFF_02_a_zombies_offsets(c: Client, version: int) -> None:
     """47, from v2 90."""

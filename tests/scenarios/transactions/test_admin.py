@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from broker.handlers import list_transactions
 from broker.request.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -17,6 +18,7 @@ from tests.scenarios.transactions.client import APART, Client, on_cluster
 from tests.scenarios.transactions.groups import G, committed
 from tests.scenarios.transactions.harness import SETTINGS
 from tests.scenarios.transactions.partitions import BAR, FOO, LOG, OFFSETS, logged_in
+from tests.versions import every_version
 
 TOPIC = 2
 
@@ -216,7 +218,7 @@ async def listed(c: Client, v: int = 2, **filters: Any) -> tuple[int, list[str],
     return int(answer.error_code), list(answer.unknown_state_filters), states
 
 
-@pytest.mark.parametrize("version", range(3))
+@every_version(list_transactions.API)
 @on_cluster()
 async def test_LIST_01_02_05_filters_are_joined(c: Client, version: int) -> None:
     """Unknown states are named; alone they ask for nothing."""

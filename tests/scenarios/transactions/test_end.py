@@ -2,11 +2,13 @@
 
 import pytest
 
+from broker.handlers import end_txn
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, Given, on_cluster
 from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
+from tests.versions import every_version
 
 NO_PRODUCER = (-1, -1)
 
@@ -49,7 +51,7 @@ async def test_E1_03_an_abort_and_its_repetition(c: Client) -> None:
     assert [(await c.end(producer, commit, v=4))[0] for commit in (False, True)] == [0, 48]
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(end_txn.API, until=4)
 @on_cluster()
 async def test_E1_04_nothing_to_end(c: Client, version: int) -> None:
     """48 for both."""
@@ -72,7 +74,7 @@ async def test_E1_05_before_the_markers_are_written(c: Client) -> None:
     assert await c.end(producer, name=name, v=4) == (0, *NO_PRODUCER)
 
 
-@pytest.mark.parametrize("version", range(5))
+@every_version(end_txn.API, until=4)
 @on_cluster()
 async def test_E1_06_strangers_and_zombies(c: Client, version: int) -> None:
     """47 before v2; the transaction stays open."""
