@@ -1,10 +1,11 @@
 """Profiles requests: one broker in this process, with clients that send frames without sockets.
 
-    python -m benchmarks.profiles [--operation produce] [--count 2000]
+    python -m benchmarks.profiles [--operation produce] [--count 2000] [--costs]
 
 Prints for each operation its processor time from request bytes to response bytes (the cheapest of many rounds), its
 Python calls, and the share of each part of the code by a profiler that counts processor time. A profiler makes calls
-more expensive, so its shares are more reliable than its times.
+more expensive, so its shares are more reliable than its times. `--costs` prints the times alone: of the sources, and in
+`build/compiled/tree` (`make compiled`) those of the compiled build.
 """
 
 import argparse
@@ -57,6 +58,8 @@ _PARTS = (
 
 _NOT_YET = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 _TURNS_OF_MARKERS = 12
+_TURNS_OF_A_FETCH = 4  # until it waits
+_OFFSET = 0x0102030405060708  # its place in a frame is found by it
 
 Operation = Callable[[], Awaitable[object]]
 
@@ -127,7 +130,23 @@ async def committed(peer: Peer, name: str, producer: tuple[int, int]) -> None:
     assert response.error_code is ErrorCode.NONE
 
 
-async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
+def streamed(cluster: Cluster, peer: Peer, reader: Peer) -> Operation:
+    """Return the operation that produces a record to a consumer that waits for it, until both have their responses."""
+    record, partition = frames.produce("stream", records=1, size=100), cluster.partitions["stream", 0]
+    fetch = bytearray(frames.fetch(partition.topic_id, offset=_OFFSET, max_wait_ms=60_000))
+    at = fetch.index(_OFFSET.to_bytes(8))
+
+    async def operation() -> None:
+        fetch[at : at + 8] = partition.led_by(1).log_end_offset.to_bytes(8)
+        waiting = asyncio.ensure_future(reader.ask(fetch))
+        await turns(_TURNS_OF_A_FETCH)
+        await peer.ask(record)
+        await waiting
+
+    return operation
+
+
+async def operations(cluster: Cluster, peer: Peer, reader: Peer) -> dict[str, Operation]:
     """Return the operations; each has run once, so that everything is compiled."""
     one, small, large = (frames.produce("t", records=n, size=size) for n, size in ((1, 100), (8000, 100), (1000, 990)))
     for frame in (large, *[one] * 20):
@@ -153,6 +172,7 @@ async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
         "produce, 1,000 records of 990 B": lambda: peer.ask(large),
         "fetch, the newest record": lambda: peer.ask(tail),
         "fetch, 1 MB": lambda: peer.ask(bulk),
+        "a record to a fetch that waits": streamed(cluster, peer, reader),
         "transaction: add a partition, commit": commit,
         "a producer gets its id and epoch again": lambda: peer.ask(init),
         "heartbeat of a member": lambda: peer.ask(beat),
@@ -205,14 +225,17 @@ def _part(file: str) -> str:
     return "reading, writing messages" if file == "<string>" else "loop and library"
 
 
-async def _profiled(name: str, count: int) -> None:
-    async with inside.broker("t:1", "read:1", settings=_SETTINGS) as cluster:
-        with Peer(cluster) as peer:
-            for title, operation in (await operations(cluster, peer)).items():
+async def _profiled(name: str, count: int, *, costs_only: bool) -> None:
+    async with inside.broker("t:1", "read:1", "stream:1", settings=_SETTINGS) as cluster:
+        with Peer(cluster) as peer, Peer(cluster) as reader:
+            for title, operation in (await operations(cluster, peer, reader)).items():
                 if name not in title:
                     continue
                 each = max(count // 200, 3) if "000" in title or "MB" in title else max(count // 80, 5)
                 cost = await cost_us(operation, each, 80)
+                if costs_only:
+                    print(f"{cost:7.1f} us  {title}")
+                    continue
                 calls = await calls_of(operation)
                 print(f"\n{title}: {cost:.0f} us of a processor, {calls} calls")
                 for part, share in (await shares_of(operation, each * 10)).items():
@@ -225,8 +248,9 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     asked.add_argument("--operation", default="", help="only those whose title has this in it")
     asked.add_argument("--count", type=int, default=2000, help="about how often each is done")
+    asked.add_argument("--costs", action="store_true", help="print processor times only")
     options = asked.parse_args()
-    inside.run(lambda: _profiled(options.operation, options.count))
+    inside.run(lambda: _profiled(options.operation, options.count, costs_only=options.costs))
 
 
 if __name__ == "__main__":
