@@ -33,6 +33,7 @@ class Wire(asyncio.Transport):
         self.written: list[Buffer] = []
         self.writes = 0
         self.heard: asyncio.Future[None] | None = None
+        self.on_write: Callable[[], None] | None = None
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return addresses, but no socket."""
@@ -60,6 +61,8 @@ class Wire(asyncio.Transport):
         """Store all buffers of a response."""
         self.written.extend(list_of_data)
         self.writes += 1
+        if self.on_write is not None:
+            self.on_write()
         if self.heard is not None and not self.heard.done():
             self.heard.set_result(None)
 

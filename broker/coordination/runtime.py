@@ -33,7 +33,7 @@ from broker.coordination.outcome import (
     TransactionalAppend,
     TransactionEnd,
 )
-from broker.time.clock import Clock
+from broker.time.clock import Clock, Wakeup
 from broker.time.long_work import LongWork
 from broker.time.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
@@ -324,7 +324,7 @@ class Runtime(Generic[M, X]):
         """Run an operation and return the future of its reply. Raises as :meth:`ask` if it is refused immediately."""
         self.finish()
         self.check_active()
-        token: Token[T] = asyncio.get_running_loop().create_future()
+        token: Token[T] = Wakeup()
         try:
             self._do(operation(self.machine, self._clock.now_ms(), token), cause)
         except KafkaError as error:

@@ -2,7 +2,8 @@
 
 Requests are processed one after another, as on a real broker (core A.3), while the transport reads at most a few frames
 ahead. A request that arrives while none is in progress is answered within the transport's callback, which saves waking
-a task. The connection's task completes a response that has to wait, and serves the requests behind it.
+a task. A response that waits goes on within the turn of the loop that ends its wait, such as that of an append. The
+connection's task completes what waits for anything else than a Waiter or a coordinator, and serves what is behind it.
 
 Bytes are read directly into the frame that they belong to (``asyncio.BufferedProtocol``; anyio's streams would cost a
 copy per read); tasks belong to anyio's task group.
@@ -68,7 +69,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
         # What the serving task waits for; None while it is not waiting.
         self._arrived: asyncio.Future[None] | None = None
-        self._begun: Begun | None = None  # a response in progress that the serving task has to complete
+        self._begun: Begun | None = None  # a response in progress that the serving task has not taken over
         self._task: asyncio.Task[None] | None = None  # the serving task
         self._at_once = False  # in the transport's callback, which already marks the connection as active
         self._writable: asyncio.Future[None] | None = None
@@ -163,7 +164,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.stop_reading()
         if self._reader.pending_bytes or self._partial_bytes or self._queued_bytes != self._accounted_bytes:
             self._account()
-        if idle and (self._begun is not None or self._frames or bad):
+        if idle and (bad or (self._frames if self._begun is None else not self._begun.calls(self._wait_over))):
             self._wake()
 
     def _wake(self) -> None:
@@ -283,6 +284,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._queued_bytes -= len(frame)
             self._begun = begin(self._answer(frame))
         self._at_once = False
+        self._server.actions.complete()
+
+    def _wait_over(self) -> None:
+        self._server.actions.add(self._continue)
+
+    def _continue(self) -> None:
+        """Continue the response in progress, if its wait is over and the serving task has not taken it over."""
+        if self._begun is None or not self._begun.ready:
+            return
+        self._begun = self._begun.go_on()
+        behind = self._frames or self._bad_size is not None
+        if behind if self._begun is None else not self._begun.calls(self._wait_over):
+            self._wake()
 
     async def _serve(self) -> None:
         turn, self._task = Slices(_TURN_US), asyncio.current_task()
@@ -315,7 +329,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 at_end()
 
     async def _go_on(self) -> None:
-        """Complete the response that was begun in the transport's callback, if there is one."""
+        """Complete the response that was begun without this task, if there is one."""
         begun, self._begun = self._begun, None
         if begun is not None:
             await begun
@@ -324,6 +338,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Close the connection, because the server stops."""
         if self._begun is not None:
             self._begun.cancel()
+            self._begun = None
         if not self._closed:
             self.hang_up()
 

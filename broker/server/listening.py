@@ -16,7 +16,7 @@ from broker.request.refusal_log import RefusalLog
 from broker.server.connections import Connections, Held
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
-from broker.time.clock import Clock
+from broker.time.clock import ActionQueue, Clock
 from protocol.codec import SCRATCH_BYTES
 
 
@@ -60,6 +60,8 @@ class Listening:
         self.connections = Connections[Held](settings, clock)
         self.serving: dict[Serving, None] = {}
         """The connections whose requests are served, also those that their clients have closed meanwhile."""
+        self.actions = ActionQueue()
+        """Requests of all connections whose wait is over."""
         self.refusals = RefusalLog(clock)
         self.scratch = bytearray(SCRATCH_BYTES)
         self._count = 0

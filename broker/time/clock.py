@@ -7,6 +7,7 @@ of timeouts immediately, with real clients connected. ``ManualClock`` is frozen 
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -320,13 +321,31 @@ class PushedClock(ManualClock):
         self._timers.clear()
 
 
+class Wakeup(asyncio.Future[T]):
+    """A future that also calls back within the step that completes it, where ``add_done_callback`` takes a turn."""
+
+    on_done: Callable[[], None] | None = None
+
+    def set_result(self, result: T) -> None:
+        """Complete it."""
+        super().set_result(result)
+        if self.on_done is not None:
+            self.on_done()
+
+    def set_exception(self, exception: type[BaseException] | BaseException) -> None:
+        """Complete it with an exception."""
+        super().set_exception(exception)
+        if self.on_done is not None:
+            self.on_done()
+
+
 class Waiter:
     """One wait that ends by :meth:`wake` or by the cluster's clock: the broker's only way to wait."""
 
     __slots__ = ("_future", "woken")
 
     def __init__(self) -> None:
-        self._future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._future = Wakeup[bool]()
         self.woken = False
 
     def wake(self) -> None:
@@ -349,7 +368,7 @@ class Waiter:
 
     def again(self) -> None:
         """Prepare for another wait."""
-        self._future = asyncio.get_running_loop().create_future()
+        self._future = Wakeup[bool]()
         self.woken = False
 
 
@@ -389,10 +408,10 @@ async def wait_until(done: Callable[[], bool], watched: Collection[Watched], clo
 
 
 def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
-    """Run a coroutine up to its first wait; return ``None`` if it has already completed.
+    """Run a coroutine up to its next wait; return ``None`` if it has completed.
 
-    Only a coroutine that has to wait needs a task. Python has eager tasks from 3.12 on; before that, this saves the
-    cost of a task: two turns of the event loop and a future.
+    Only a coroutine that waits for something else than a :class:`Wakeup` needs a task. Python has eager tasks from 3.12
+    on; before that, this saves the cost of a task: two turns of the event loop and a future.
 
     An exception of the coroutine is raised where the result is awaited.
     """
@@ -406,12 +425,28 @@ def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
 
 
 class Begun:
-    """A coroutine at its first wait, which a task awaits once."""
+    """A coroutine at a wait, which a task awaits once, or which goes on without a task when the wait is over."""
 
     __slots__ = ("_error", "_waits_for", "_work")
 
     def __init__(self, work: Coroutine[Any, Any, None], waits_for: Any, error: Exception | None = None) -> None:
         self._work, self._waits_for, self._error = work, waits_for, error
+
+    def calls(self, on_done: Callable[[], None]) -> bool:
+        """Call when the wait is over, in the step that ends it; return false if a task has to await this one."""
+        if isinstance(self._waits_for, Wakeup):
+            self._waits_for.on_done = on_done
+            return True
+        return False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the wait that calls is over."""
+        return isinstance(self._waits_for, Wakeup) and self._waits_for.done()
+
+    def go_on(self) -> "Begun | None":
+        """Continue like :func:`begin`, once it is ready."""
+        return begin(self._work)
 
     def __await__(self) -> Generator[Any, Any, None]:
         """Continue the coroutine, as ``yield from`` would: the task waits for what the coroutine waits for."""
@@ -437,3 +472,27 @@ class Begun:
             self._waits_for.cancel()
         with suppress(asyncio.CancelledError):
             self._work.throw(asyncio.CancelledError())
+
+
+class ActionQueue:
+    """Responses whose wait is over: they go on at the end of the request that ended it, else in the next turn.
+
+    Not within the step that ends it, which may be in the middle of an append (Kafka's ActionQueue, which
+    ``KafkaApis.handle`` completes after each request).
+    """
+
+    __slots__ = ("_calls",)
+
+    def __init__(self) -> None:
+        self._calls: deque[Callable[[], None]] = deque()
+
+    def add(self, call: Callable[[], None]) -> None:
+        """Call at the end of the current request or in the next turn of the loop."""
+        if not self._calls:
+            asyncio.get_running_loop().call_soon(self.complete)
+        self._calls.append(call)
+
+    def complete(self) -> None:
+        """Make all calls, in order."""
+        while self._calls:
+            self._calls.popleft()()

@@ -122,7 +122,7 @@ def test_a_fetch_with_quotas_is_encoded_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_request_that_has_nothing_to_wait_for_is_answered_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No task is woken, so the loop need not turn; a fetch that waits is answered by a task, and what is behind it."""
+    """No task is woken, so the loop need not turn; what is behind a fetch that waits is answered by a task."""
     monkeypatch.setattr(client_connection, "_TURN_US", 60_000_000)  # a slow machine ends no turn
 
     async def body(cluster: Cluster, peer: Peer) -> None:
@@ -156,6 +156,45 @@ def test_metadata_and_what_was_sent_right_behind_go_out_together(monkeypatch: py
         assert first < len(answer)
         assert int.from_bytes(answer[first : first + 4]) + 4 == len(answer) - first
         assert peer.wire.writes - before == 1
+
+    with_peer(body)
+
+
+def test_a_fetch_that_waits_is_answered_right_behind_the_produce() -> None:
+    """In the same call of the transport: the loop need not turn, and no task is woken; so are those behind it."""
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        record, topic_id = frames.produce("t", records=1, size=100), cluster.partitions["t", 0].topic_id
+        answered: list[str] = []
+        with Peer(cluster) as reader:
+            await turns(4)  # until both connections are served
+            reader.wire.on_write = lambda: answered.append("fetch")
+            peer.wire.on_write = lambda: answered.append("produce")
+            for offset in range(2):
+                reader.send(frames.fetch(topic_id, offset=offset, max_wait_ms=60_000))
+                assert answered == ["produce", "fetch"] * offset
+                peer.send(record)
+                assert answered == ["produce", "fetch"] * (offset + 1)
+
+    with_peer(body)
+
+
+def test_what_is_sent_behind_a_fetch_that_waits_is_answered_behind_it() -> None:
+    """However the wait ends: by a record, by the clock, or with the connection, whose requests are still served."""
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        record, topic_id = frames.produce("t", records=1, size=100), cluster.partitions["t", 0].topic_id
+        with Peer(cluster) as reader:
+            await turns(4)
+            reader.send(frames.fetch(topic_id, offset=0, max_wait_ms=60_000) + record)
+            peer.send(record)
+            assert reader.wire.writes == 1
+            await inside.until(lambda: reader.wire.writes == 2)
+            reader.send(frames.fetch(topic_id, offset=2, max_wait_ms=60_000) + record)
+            await cluster.clock.push(60_000)
+            await inside.until(lambda: reader.wire.writes == 4)
+            reader.send(frames.fetch(topic_id, offset=3, max_wait_ms=60_000) + record)
+        await inside.until(lambda: cluster.partitions["t", 0].led_by(1).log_end_offset == 4)
 
     with_peer(body)
 
