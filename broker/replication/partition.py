@@ -97,14 +97,14 @@ class ReplicatedPartition:
         """Return the leader's log, provided that this broker leads.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER if the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION if the topic was
-                deleted; KAFKA_STORAGE_ERROR if its log directory is offline.
+            KafkaError: KAFKA_STORAGE_ERROR if its log directory is offline, whoever leads (HostedPartition.Offline);
+                NOT_LEADER_OR_FOLLOWER if the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted.
         """
         log = self.logs.get(broker_id)
+        if log is not None and log.context.offline is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         if self.state.leader != broker_id or log is None:
             raise KafkaError(self._absence)
-        if log.context.offline is not None:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         return log
 
     def hosted_by(self, broker_id: int) -> PartitionLog:

@@ -19,7 +19,10 @@ from broker.settings.endpoints import Endpoint, EndpointError
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest
 from storage.files import DiskFiles
 from tests.control.conftest import ControlPlaneOf
@@ -335,7 +338,7 @@ def test_a_coordinator_s_groups_move_with_it(plane_of: ControlPlaneOf) -> None:
 
 @pytest.mark.verb("brokers fail-log-dir", "brokers repair-log-dir")
 def test_a_log_directory_fails_and_is_repaired(plane_of: ControlPlaneOf) -> None:
-    """The broker goes on without it: its leaders move where they can, and what has no other replica is refused."""
+    """As seen on 4.4.0: leaders move, what has no other replica has no leader, and the broker refuses both."""
     plane = plane_of(brokers=3)
     create(plane, [2, 3])
     create(plane, [2], name="alone")
@@ -344,14 +347,30 @@ def test_a_log_directory_fails_and_is_repaired(plane_of: ControlPlaneOf) -> None
     plane.kafka.brokers[2].fail_log_dir()
     until(lambda: moved.show().leader == 3, "the election")
     assert [each["log_dir_failed"] for each in plane.http("GET", "/v1/cluster")["brokers"]] == [False, True, False]
-    assert alone.show().leader == 2
+    assert (alone.show().leader, alone.show().leader_epoch, alone.show().isr) == (-1, 1, ())
     wire = plane.server.wire(2)
-    asked = FetchTopic("alone", [FetchPartition(0, 0, 1 << 20)], topic_id=topic_id_of(wire, "alone"))
-    response = wire.call(ApiKey.FETCH, 16, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked]))
-    assert response.responses[0].partitions[0].error_code is ErrorCode.KAFKA_STORAGE_ERROR
+    for name in ("m", "alone"):
+        asked = FetchTopic(name, [FetchPartition(0, 0, 1 << 20)], topic_id=topic_id_of(wire, name))
+        response = wire.call(ApiKey.FETCH, 16, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked]))
+        assert response.responses[0].partitions[0].error_code is ErrorCode.KAFKA_STORAGE_ERROR
+        offset = ListOffsetsTopic(name, [ListOffsetsPartition(0, -1)])
+        found = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [offset])).topics[0].partitions[0]
+        assert found.error_code is ErrorCode.KAFKA_STORAGE_ERROR
+    for kind, error in (
+        (0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+    ):
+        election = ElectLeadersRequest([TopicPartitions("alone", [0])], 5000, kind)
+        (elected,) = wire.call(ApiKey.ELECT_LEADERS, 2, election).replica_election_results
+        assert elected.partition_result[0].error_code is error
+    (directory,) = wire.call(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(None)).results
+    assert (directory.error_code, [*directory.topics]) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
+    (shown,) = [each for each in wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics if each.name == "alone"]
+    assert shown.partitions[0].error_code is ErrorCode.LEADER_NOT_AVAILABLE
+    assert [*shown.partitions[0].offline_replicas] == [2]
     assert "KAFKA_STORAGE_ERROR: the log directory of the broker is offline" in plane.kafka.report().text
     produced = plane.refused("POST", "/v1/topics/alone/records", {"records": [{"value": "b"}]})
-    assert "KAFKA_STORAGE_ERROR" in produced[1]["detail"]
+    assert "NOT_LEADER_OR_FOLLOWER" in produced[1]["detail"]
     assert plane.refused("POST", "/v1/brokers/2/log-dir/fail")[0] == 409
     assert plane.ctl("brokers", "repair-log-dir", "2")["state"] == "running"
     until(lambda: [each.value for each in alone.records()] == [b"a"], "the records")

@@ -49,6 +49,7 @@ def register(controller: Controller, who: Registration) -> list[Any]:
     The broker epoch is the base offset of the batch, as in Kafka.
     """
     records: list[Any] = []
+    controller.without_directory.discard(who.id)
     before = controller.image.brokers.get(who.id)
     if before is not None and before.incarnation_id != who.incarnation_id:
         records += controller.without_broker(who.id, unclean=controller.elr and not who.clean)
@@ -142,13 +143,9 @@ def shut_down(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
-    """Handle a failed log directory: partitions with another in-sync replica get another leader (KIP-858)."""
-
-    def is_safe(topic_id: Any, index: int) -> bool:
-        isr = controller.image.topics_by_id[topic_id].partitions[index].isr
-        return any(replica != broker_id and controller.image.active(replica) for replica in isr)
-
-    return [record for record in controller.without_broker(broker_id) if is_safe(record.topic_id, record.partition_id)]
+    """Handle a failed log directory: its partitions get another leader, or none (KIP-858, handleDirectoriesOffline)."""
+    controller.without_directory.add(registered(controller, broker_id).id)
+    return [*controller.without_broker(broker_id)]
 
 
 def unregister(controller: Controller, broker_id: int) -> list[Any]:

@@ -1,7 +1,7 @@
 """Inputs of every metadata decision: the current image, the controller's settings, new ids and random numbers."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from broker.coordination.metadata.elections import Election, PartitionChange, Rules
@@ -27,6 +27,8 @@ class Controller:
     new_uuid: Callable[[], UUID]
     below: Callable[[int], int]
     next_offset: Callable[[], int]
+    without_directory: set[int] = field(default_factory=set)
+    """Brokers whose log directory has failed; they lead nothing until they register again. Soft state."""
 
     @property
     def elr(self) -> bool:
@@ -70,8 +72,9 @@ class Controller:
         """Return a change of one partition; by default with an unclean election if the topic allows it."""
         if election is None:
             election = Election.UNCLEAN if self.unclean_allowed(topic.name) else Election.ONLINE
+        alive = may_lead or self.image.active
         rules = Rules(
-            may_lead=may_lead or self.image.active,
+            may_lead=lambda replica: alive(replica) and replica not in self.without_directory,
             directory_of=self.directory_of,
             min_isr=self.min_isr(topic.name),
             elr=self.elr,

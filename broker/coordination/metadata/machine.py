@@ -175,7 +175,7 @@ class MetadataMachine(RepliesInOrder):
         return self._done(brokers.shut_down(self._controller, broker_id), token)
 
     def directory_failed(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """Handle a broker's failed log directory: partitions with other in-sync replicas remove it from their ISR."""
+        """Handle a broker's failed log directory. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.directory_failed(self._controller, broker_id), token)
 
     def unregister_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:

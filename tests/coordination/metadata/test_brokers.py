@@ -122,14 +122,15 @@ def test_another_in_sync_replica_takes_over(how: str) -> None:
     assert not bench.image.alive(2)
 
 
-def test_a_broker_whose_directory_failed_leads_what_no_other_can() -> None:
-    """It lives on; what another in-sync replica holds is led there (KIP-858)."""
+def test_a_broker_whose_directory_failed_leads_nothing() -> None:
+    """It lives on; what no other replica holds has no leader until it registers again (KIP-858, seen on 4.4.0)."""
     bench = Bench(3)
     bench.create("t", [2, 3], [1, 2])
     bench.create("alone", [2])
     bench.do(bench.machine.directory_failed(2))
     led, held, alone = bench.partition("t", 0), bench.partition("t", 1), bench.partition("alone", 0)
-    assert [(each.leader, each.isr) for each in (led, held, alone)] == [(3, (3,)), (1, (1,)), (2, (2,))]
+    assert [(each.leader, each.isr) for each in (led, held, alone)] == [(3, (3,)), (1, (1,)), (-1, ())]
+    assert (alone.elr, alone.leader_epoch) == ((2,), 1)
     assert bench.image.alive(2)
     assert bench.machine.directory_failed(2).records == ()
 
