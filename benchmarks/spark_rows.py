@@ -22,9 +22,9 @@ from benchmarks.processors import used_s
 from benchmarks.ready import Ready
 from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
-from pipeline.audits.spark_engine import SparkEngine
-from pipeline.audits.tables import Tables
+from pipeline.duck.tables import DuckTables
 from pipeline.session import session
+from pipeline.spark_reader import SparkReader
 from pipeline.transfer import export as exporting
 from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Manifest, Store
@@ -136,10 +136,10 @@ class Group:
         """Run all checks on a valid directory."""
 
         def ask() -> None:
-            tables = Tables(self.spark, str(path))
+            tables = DuckTables(str(path), None, SparkReader(self.spark))
             tables.register()
-            findings = ask_all(SparkEngine(self.spark), chosen())
-            counted = totals(SparkEngine(self.spark))
+            findings = ask_all(tables.engine, chosen())
+            counted = totals(tables.engine)
             tables.forget()
             _equal([finding.check.name for finding in findings], [])
             if counted["batches"] < batches:

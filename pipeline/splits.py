@@ -4,9 +4,9 @@ An index is only a hint: a position is used only if a batch header there agrees 
 offset.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +73,25 @@ def split_partition(
     return splits
 
 
-def pack(splits: Sequence[Split], split_bytes: int = SPLIT_BYTES) -> list[list[Split]]:
-    """Group small splits, in order, until each group is worth a task."""
-    packed: list[list[Split]] = []
+class Sized(Protocol):
+    """Something with a size in bytes."""
+
+    @property
+    def size(self) -> int:
+        """Return it."""
+
+
+_Sized = TypeVar("_Sized", bound=Sized)
+
+
+def pack(pieces: Iterable[_Sized], most_bytes: int = SPLIT_BYTES) -> list[list[_Sized]]:
+    """Group small pieces, in order, until each group is worth a task."""
+    packed: list[list[_Sized]] = []
     left = 0
-    for each in splits:
+    for each in pieces:
         if not packed or each.size > left:
             packed.append([])
-            left = split_bytes
+            left = most_bytes
         packed[-1].append(each)
         left -= each.size
     return packed

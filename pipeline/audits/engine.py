@@ -1,4 +1,4 @@
-"""Interface of the engines that run the queries: Spark, or DuckDB in this process."""
+"""Interface of the engine that runs the queries (`pipeline.duck.engine`)."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -13,15 +13,12 @@ class EngineError(RuntimeError):
 
 
 def hash_of_name(name: str | None) -> int | None:
-    """Return the hash by which a coordinator's topic is partitioned, a function of the queries on both engines."""
+    """Return the hash by which a coordinator's topic is partitioned, a function of the queries."""
     return None if name is None else absolute_hash(name)
 
 
 class Engine(Protocol):
-    """Tables by name, and queries over them in the SQL of both engines (`pipeline.duck.dialect`)."""
-
-    at_once: int
-    """Number of queries that run in parallel."""
+    """Tables by name, and queries over them (`pipeline.duck.dialect`)."""
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query of this package. Raises EngineError."""

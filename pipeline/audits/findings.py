@@ -1,7 +1,6 @@
 """Runs the checks and holds their findings."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,18 +72,17 @@ def ask(engine: Engine, check: Check) -> Finding:
 def ask_all(
     engine: Engine, checks: Sequence[Check], ended: Callable[[Check, int], None] = lambda _check, _count: None
 ) -> list[Finding]:
-    """Run all checks, a few in parallel, and return those with findings in the given order.
+    """Run all checks, and return those with findings in the given order.
 
     `ended` is called after each.
     """
-
-    def one(check: Check) -> Finding:
+    findings = []
+    for check in checks:
         finding = ask(engine, check)
         ended(check, finding.count)
-        return finding
-
-    with ThreadPoolExecutor(engine.at_once) as pool:
-        return [finding for finding in pool.map(one, checks) if finding.count]
+        if finding.count:
+            findings.append(finding)
+    return findings
 
 
 def totals(engine: Engine, *, journal: bool = False) -> dict[str, int]:

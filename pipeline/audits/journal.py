@@ -1,17 +1,9 @@
-"""Makes the tables of a wire journal (`docs/debugging.md`)."""
+"""The views of a wire journal (`docs/debugging.md`), and the function that they need."""
 
 import base64
 import json
-from collections.abc import Sequence
 from struct import Struct, error
-from typing import TYPE_CHECKING, Final
-
-from pipeline.audits.registry import view
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pipeline.audits.table_cache import TableCache
+from typing import Final
 
 VIEWS: Final = (
     "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "deliveries",
@@ -19,29 +11,7 @@ VIEWS: Final = (
     "current_fetches", "answer_items",
 )  # fmt: skip
 """Views, each of which may use the ones before it."""
-OWNED: Final = "array<struct<topic:string,partition:int>>"
-
 _SHORT, _INT = Struct(">h"), Struct(">i")
-
-
-def register(spark: "SparkSession", cache: "TableCache", path: str, names: Sequence[str] = VIEWS) -> None:
-    """Make the table and the views of a journal, all or those named. Requires the table `partitions`."""
-    read_wire(spark, cache, path)
-    make_views(spark, cache, names)
-
-
-def read_wire(spark: "SparkSession", cache: "TableCache", path: str) -> None:
-    """Make the table of a journal's lines."""
-    wire = spark.read.format("wire_journal").load(path)
-    cache.kept("wire", wire).createOrReplaceTempView("wire")
-
-
-def make_views(spark: "SparkSession", cache: "TableCache", names: Sequence[str] = VIEWS) -> None:
-    """Make the views of a journal, all or those named. Requires the tables `partitions` and `wire`."""
-    spark.udf.register("owned_partitions", owned_partitions, OWNED)
-    for name in names:
-        frame = spark.sql(view(name))
-        (frame if name == "calls" else cache.kept(name, frame)).createOrReplaceTempView(name)
 
 
 def owned_partitions(shown: str | None) -> list[tuple[str, int]]:

@@ -1,91 +1,122 @@
-"""Makes the table of all batches (`history.HISTORY`) in Spark tasks, each of which reads some logs from the start.
-
-On one machine a task writes many rows to a Parquet file, from which each query reads only the columns that it needs.
-On a cluster no folder is readable by all nodes, so Spark keeps the rows itself.
-"""
+"""Decodes the logs of the audits' tables, piece by piece (`pipeline.duck.reader`)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pipeline.audits.history import HISTORY, READ, History
+from pipeline.audits.history import READ, History
+from pipeline.audits.sidecar_files import PartitionFiles, index_entries
+from pipeline.decoding.columns import repeated
 from pipeline.directory import Partition
-from pipeline.plan import plan_batches, read_batches
-from pipeline.query import Query
+from pipeline.duck.reader import Piece
+from pipeline.plan import plan_batches, plan_records, read_batches, read_records
+from pipeline.query import Query, record_schema
 from pipeline.replicas import find_partitions
-from pipeline.schemas import ddl
-from pipeline.splits import SPLIT_BYTES
+from pipeline.splits import SPLIT_BYTES, Split
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-SMALL_ROWS: Final = 2000
-"""Smaller tables become part of Spark's plans; queries on an empty one then cost nothing."""
 Log = tuple[str, Partition]
 """A data directory, and a partition in it."""
-_WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
-_QUERY: Final = Query(READ, mode="report")
+DECODED: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("base_offset", pa.int64()),
+        pa.field("segment", pa.string()),
+        pa.field("position", pa.int64()),
+        pa.field("timestamp_type", pa.int32()),
+        pa.field("latest_ms", pa.int64()),
+        pa.field("damage", pa.string()),  # why the records cannot be decoded
+    ]
+)
+"""One row per batch whose records were decoded, with their highest timestamp, and per damaged range."""
+COMPACTED_KEYS: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("is_transactional", pa.bool_()),
+        pa.field("key", pa.binary()),
+    ]
+)
+"""The records of the compacted topics."""
+_BATCHES: Final = Query(READ, mode="report")
+_RECORDS: Final = Query(
+    record_schema(("topic", "partition", "timestampType", "timestamp_ms", "batch_base_offset", "segment", "position"),
+                  "report"),
+    mode="report",
+)  # fmt: skip
+_KEYS: Final = Query(record_schema(("topic", "partition", "offset", "is_transactional", "key"), "skip"), mode="skip")
+_INDEX_BYTES: Final = SPLIT_BYTES // 200
+"""Opening an index file takes as long as reading so much of a log."""
 
 
-def log_table(spark: "SparkSession", directories: Sequence[str], folder: Path | None = None) -> "DataFrame":
-    """Return all batches of all logs in some data directories.
-
-    Args:
-        spark: a session.
-        directories: data directories, which are read independently.
-        folder: for files that this machine's tasks can read; None: keep the rows in Spark.
-    """
-    groups = packed([(directory, each) for directory in directories for each in find_partitions(directory)])
-    numbers = spark.range(0, len(groups), 1, len(groups))
-    if folder is None:
-        return numbers.mapInArrow(partial(_rows, groups=groups), ddl(HISTORY))
-    folder.mkdir()
-    written = numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
-    if sum(written.column("rows").to_pylist()) > SMALL_ROWS:
-        return spark.read.schema(ddl(HISTORY)).parquet(str(folder))
-    rows = [pq.read_table(each, schema=HISTORY) for each in sorted(folder.glob("*.parquet"))]
-    return spark.createDataFrame(pa.concat_tables([HISTORY.empty_table(), *rows]), ddl(HISTORY))
+def logs_of(directories: Iterable[str], topics: Sequence[str] | None = None) -> list[Log]:
+    """Return every replica, or those of some topics, in some data directories."""
+    return [(directory, each) for directory in directories for each in find_partitions(directory, topics=topics)]
 
 
-def packed(logs: Iterable[Log]) -> list[list[Log]]:
-    """Group small logs until each group is worth a task."""
-    packed: list[list[Log]] = []
-    left = 0
-    for each in logs:
-        size = sum(segment.size for segment in each[1].segments)
-        if not packed or size > left:
-            packed.append([])
-            left = SPLIT_BYTES
-        packed[-1].append(each)
-        left -= size
-    return packed
+def whole(logs: Iterable[Log]) -> list[Piece]:
+    """Return a piece for each log."""
+    return [Piece(log, sum(segment.size for segment in log[1].segments)) for log in logs]
 
 
-def read_history(group: Iterable[Log]) -> Iterator[pa.RecordBatch]:
-    """Yield each batch of some logs with its history (`history.HISTORY`)."""
-    for directory, partition in group:
-        splits = plan_batches([partition], _QUERY)
-        yield from History(directory).rows(batch for split in splits for batch in read_batches(split, _QUERY))
+def read_history(log: Log) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the batches of a log with their history (`history.HISTORY`)."""
+    directory, partition = log
+    splits = plan_batches([partition], _BATCHES)
+    for rows in History(directory).rows(batch for split in splits for batch in read_batches(split, _BATCHES)):
+        yield "history", rows
 
 
-def _rows(numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]]) -> Iterator[pa.RecordBatch]:
-    for batch in numbers:
-        for number in batch.column("id").to_pylist():
-            yield from read_history(groups[number])
+def records_of(logs: Iterable[Log]) -> list[Piece]:
+    """Return the pieces of some logs for `read_decoded` and `read_keys`."""
+    return [
+        Piece((directory, split), split.size)
+        for directory, partition in logs
+        for split in plan_records([partition], _RECORDS)
+    ]
 
 
-def _written(
-    numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]], folder: str
-) -> Iterator[pa.RecordBatch]:
-    for batch in numbers:
-        for number in batch.column("id").to_pylist():
-            count = 0
-            with pq.ParquetWriter(f"{folder}/{number:05d}.parquet", HISTORY, compression="lz4") as file:
-                for rows in read_history(groups[number]):
-                    file.write_batch(rows)
-                    count += len(rows)
-            yield pa.RecordBatch.from_pydict({"rows": [count]}, schema=_WRITTEN)
+def read_decoded(piece: tuple[str, Split]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Decode all records of a split; yield rows of `DECODED`."""
+    directory, split = piece
+    for records in read_records(split, _RECORDS):
+        batches = pa.Table.from_batches([records]).group_by(
+            ["topic", "partition", "batch_base_offset", "segment", "position", "timestampType", "damage"]
+        ).aggregate([("timestamp_ms", "max")])  # fmt: skip
+        for rows in batches.to_batches():
+            columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+            columns |= {
+                "directory": repeated(directory, pa.string(), len(rows)),
+                "base_offset": columns["batch_base_offset"],
+                "timestamp_type": columns["timestampType"],
+                "latest_ms": columns["timestamp_ms_max"],
+            }
+            yield "decoded", pa.RecordBatch.from_arrays([columns[name] for name in DECODED.names], schema=DECODED)
+
+
+def read_keys(piece: tuple[str, Split]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the rows of `COMPACTED_KEYS` of a split."""
+    directory, split = piece
+    for records in read_records(split, _KEYS):
+        named = repeated(directory, pa.string(), len(records))
+        yield (
+            "compacted_keys",
+            pa.RecordBatch.from_arrays(
+                [named if name == "directory" else records.column(name) for name in COMPACTED_KEYS.names],
+                schema=COMPACTED_KEYS,
+            ),
+        )
+
+
+def indexes_of(files: Iterable[PartitionFiles]) -> list[Piece]:
+    """Return a piece for each index file."""
+    return [Piece((each.directory, file), _INDEX_BYTES) for each in files for file in each.index_files]
+
+
+def read_index(file: tuple[str, str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the entries of an index file (`sidecar_files.INDEXES`)."""
+    yield "indexes", index_entries(*file)

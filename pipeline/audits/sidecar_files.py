@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
+from pipeline.decoding.columns import repeated
 from pipeline.locations import file_system
 from protocol.types import uuid_text
 from storage.checkpoints import (
@@ -205,17 +206,17 @@ def index_entries(directory: str, path: str) -> pa.RecordBatch:
     columns: dict[str, Any] = {field: entries[field].astype(np.int64) for field in named - {"version"}}
     if "offset" in columns:
         columns["offset"] += base
-    columns |= {
-        "directory": [directory] * count,
-        "topic": [key[0]] * count,
-        "partition": [key[1]] * count,
-        "file": [path] * count,
-        "segment_base": [base] * count,
-        "kind": [kind] * count,
-        "entry": np.arange(count),
+    columns["entry"] = np.arange(count)
+    same = {
+        "directory": directory,
+        "topic": key[0],
+        "partition": key[1],
+        "file": path,
+        "segment_base": base,
+        "kind": kind,
     }
     return pa.RecordBatch.from_arrays(
-        [pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
-         for field in INDEXES],
+        [pa.array(columns[field.name], field.type) if field.name in columns
+         else repeated(same.get(field.name), field.type, count) for field in INDEXES],
         schema=INDEXES,
     )  # fmt: skip

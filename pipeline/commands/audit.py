@@ -1,6 +1,5 @@
 """`understudy audit`: on DuckDB in this process, or on Spark."""
 
-import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +9,7 @@ from pipeline.audits.identities import Identity, IdentityError
 from pipeline.audits.registry import Check, CheckFileError, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.client_history import HistoryError, read
-from pipeline.commands.engines import engine_errors, is_small
+from pipeline.commands.engines import needs_duckdb, reader_for
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
@@ -22,7 +21,6 @@ from pipeline.transfer.security import SecurityError
 from pipeline.transfer.wire import WireError
 
 if TYPE_CHECKING:
-    from pipeline.audits.tables import Tables
     from pipeline.duck.tables import DuckTables
 
 PROGRAM: Final = "understudy audit"
@@ -146,7 +144,7 @@ def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
     Tree(arguments["dir"])
     counts = counts_of(arguments)
 
-    def register(progress: Progress) -> "Tables | DuckTables":
+    def register(progress: Progress) -> "DuckTables":
         tables = registered(arguments, progress)
         if counts is not None:
             counts.add(arguments["dir"], arguments["input"] + arguments["output"] or None)
@@ -156,7 +154,7 @@ def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
     return follow.follow(arguments, wanted, register, counts)
 
 
-def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
+def registered(arguments: Mapping[str, Any], progress: Progress) -> "DuckTables":
     """Return the tables of one step."""
     tables = tables_of(arguments, progress)
     try:
@@ -167,7 +165,7 @@ def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Du
     return tables
 
 
-def _register(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> None:
+def _register(tables: "DuckTables", arguments: Mapping[str, Any]) -> None:
     """Make the tables of the logs, the journal and `--history`, which is read first, while clients may be active.
 
     Raises:
@@ -175,8 +173,7 @@ def _register(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> No
         EngineError, DamagedError, OSError: something else cannot.
     """
     histories = read(arguments["history"]) if arguments.get("history") else None
-    with engine_errors():
-        tables.register(records=arguments["records"], identity=identity_of(arguments))
+    tables.register(records=arguments["records"], identity=identity_of(arguments))
     if histories is not None:
         client_history.register(tables, histories)
 
@@ -187,25 +184,17 @@ def counts_of(arguments: Mapping[str, Any]) -> Counts | None:
     return None if width_s is None else Counts(width_s * 1000, arguments["input"], arguments["output"])
 
 
-def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
-    """Return the tables, on the engine that suits the size. Raises FileNotFoundError: there is no partition."""
+def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "DuckTables":
+    """Return the tables, decoded by whom it suits. Raises FileNotFoundError: there is no partition."""
     directory, journal = arguments["dir"], arguments["journal"]
+    needs_duckdb()
+    from pipeline.duck.tables import DuckTables, NoLogs  # noqa: PLC0415 - it brings DuckDB
+
     if not directory:
-        if importlib.util.find_spec("duckdb") is None:
-            raise EngineError("--history without DIR runs on DuckDB: pip install 'understudy-kafka[duckdb]'")
-        from pipeline.duck.tables import NoLogs  # noqa: PLC0415 - it brings DuckDB
-
         return NoLogs()
-    if is_small(arguments, [directory, journal] if journal else [directory]):
-        from pipeline.duck.tables import DuckTables  # noqa: PLC0415 - it brings DuckDB
-
-        return DuckTables(directory, journal)
-    register = arguments["enter_spark"]()
-    from pipeline.audits.tables import Tables  # noqa: PLC0415 - it brings Spark
-    from pipeline.session import session  # noqa: PLC0415 - as above
-
-    progress.show("starting Spark ...")
-    return Tables(session(register, arguments["master"]), directory, journal)
+    paths = [directory, journal] if journal else [directory]
+    reader = reader_for(arguments, paths, progress, records=bool(arguments["records"]))
+    return DuckTables(directory, journal, reader)
 
 
 def written(report: findings.Report, form: str, fail_on: str, width: int | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.audits.engine import Engine, EngineError
 from pipeline.audits.registry import Check, NoSuchCheckError
-from pipeline.commands.engines import engine_errors, is_small
+from pipeline.commands.engines import needs_duckdb, reader_for
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
@@ -80,35 +80,18 @@ def looked_at(
             engine, path, checks, software=arguments["software"], show=lambda what: progress.show(f"{what} ...")
         )
 
-    if is_small(arguments, paths):
-        from pipeline.duck.engine import DuckEngine  # noqa: PLC0415 - it brings DuckDB
-        from pipeline.duck.tables import register_conformance  # noqa: PLC0415 - as above
+    needs_duckdb()
+    from pipeline.duck.engine import DuckEngine  # noqa: PLC0415 - it brings DuckDB
+    from pipeline.duck.tables import register_conformance  # noqa: PLC0415 - as above
 
-        def here(path: str, checks: Sequence[Check]) -> "Run":
-            engine = DuckEngine()
-            try:
-                register_conformance(engine, path)
-                return ask(engine, path, checks)
-            finally:
-                engine.close()
-
-        return here
-    register = arguments["enter_spark"]()
-    from pipeline.audits.spark_engine import SparkEngine  # noqa: PLC0415 - it brings Spark
-    from pipeline.audits.table_cache import TableCache  # noqa: PLC0415 - as above
-    from pipeline.conformance import tables  # noqa: PLC0415 - as above
-    from pipeline.session import session  # noqa: PLC0415 - as above
-
-    progress.show("starting Spark ...")
-    spark = session(register, arguments["master"])
-
-    def on_spark(path: str, checks: Sequence[Check]) -> "Run":
-        cache = TableCache(spark)
+    def look(path: str, checks: Sequence[Check]) -> "Run":
+        reader = reader_for(arguments, paths, progress)
+        engine = DuckEngine()
         try:
-            with engine_errors():
-                tables.register(spark, cache, path)
-            return ask(SparkEngine(spark), path, checks)
+            register_conformance(engine, path, reader)
+            return ask(engine, path, checks)
         finally:
-            cache.forget()
+            engine.close()
+            reader.close()
 
-    return on_spark
+    return look

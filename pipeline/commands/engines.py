@@ -1,27 +1,40 @@
-"""Chooses the engine of a command: this process (with DuckDB for audits) for small data, else Spark."""
+"""Chooses who decodes the files of a command: this process, or Spark."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.amounts import Amount, amount_of
 from pipeline.audits.engine import EngineError
 from pipeline.commands.progress import Progress
 from pipeline.locations import files_below, is_file, locate, size_of
 from pipeline.rendering.text import last_line
 
+if TYPE_CHECKING:
+    from pipeline.duck.reader import Reader
+
 DEFAULT_MB: Final = 256
-"""Data above this size use Spark. DuckDB needs about ten times a journal's size in memory, and a tenth of a log's."""
+"""Exports and loads above this size use Spark, unless the command line has another limit."""
 _MB: Final = 1 << 20
 _DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
+_PER_GB_S, _PER_BATCH_S, _PER_RECORD_S, _PER_JOURNAL_GB_S = 0.6, 2.5e-6, 4e-7, 25.0
+"""Processor time by which this process decodes: bytes of logs, batches, records if they are needed, journals."""
+_START_S: Final = 20.0
+"""Time that Spark takes to start, with its first Python workers."""
+_FREE_GB, _FREE_PER_CORE_GB = 2.5, 0.5
+"""Memory of a local Spark session."""
 
 
-def is_small(arguments: Mapping[str, Any], paths: Sequence[str], needs: Sequence[str] = ("duckdb",)) -> bool:
-    """Return whether the packages are installed, and the files below the paths are within the command line's limit."""
-    if not arguments["master"].startswith("local") or not all(map(importlib.util.find_spec, needs)):
+def is_small(arguments: Mapping[str, Any], paths: Sequence[str]) -> bool:
+    """Return whether the files below the paths are within the command line's limit."""
+    if not arguments["master"].startswith("local"):
         return False
-    limit = int(arguments["spark_above"]) * _MB
+    most = arguments["spark_above"]
+    limit = (DEFAULT_MB if most is None else int(most)) * _MB
     return sum(_size(path) for path in paths) <= limit if limit else False
 
 
@@ -32,9 +45,76 @@ def _size(path: str) -> int:
     return sum(each.size for each in files_below(location) if each.location.path.endswith(_DATA))
 
 
+def seconds_of(amount: Amount, *, records: bool) -> float:
+    """Return the time that one core takes to decode this."""
+    seconds = amount.log_bytes / 1e9 * _PER_GB_S + amount.batches * _PER_BATCH_S
+    return seconds + records * amount.records * _PER_RECORD_S + amount.journal_bytes / 1e9 * _PER_JOURNAL_GB_S
+
+
+def suits_spark(seconds: float, cores: int, free_gb: float) -> bool:
+    """Return whether a local Spark session has the memory, and is done in less than two thirds of the time."""
+    return free_gb >= _FREE_GB + _FREE_PER_CORE_GB * cores and _START_S + seconds / cores < seconds * 2 / 3
+
+
+def is_left_to_spark(arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, *, records: bool) -> bool:
+    """Return whether Spark decodes these files, and say so, or why not, if that is not obvious."""
+    if not arguments["master"].startswith("local"):
+        return True
+    if arguments["spark_above"] is not None:
+        return not is_small(arguments, paths)
+    if sum(_size(path) for path in paths) <= DEFAULT_MB * _MB:
+        return False
+    amount, cores, free_gb = amount_of(paths), cores_of(arguments["master"]), free_bytes() / 1e9
+    seconds = seconds_of(amount, records=records)
+    chosen = suits_spark(seconds, cores, free_gb) and importlib.util.find_spec("pyspark") is not None
+    here, there = ("this process", "--spark-above 1000000"), ("Spark", "--spark-above 0")
+    (who, _), other = (there, here) if chosen else (here, there)
+    data = f"about {amount.batches:,} batches with {amount.records:,} records in {amount.total_bytes / 1e9:.1f} GB"
+    machine = f"{seconds:.0f} s of one core; {cores} cores and {free_gb:.0f} GB of memory are free"
+    progress.note(f"{data}: {who} decodes them ({machine}; to choose {': '.join(other)})")
+    return chosen
+
+
+def cores_of(master: str) -> int:
+    """Return the number of cores of a local master: `local`, `local[4]`, `local[*]`."""
+    named = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(named) if named.isdigit() else (os.cpu_count() or 1) if named == "*" else 1
+
+
+def free_bytes() -> int:
+    """Return the memory that processes can get without swapping."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) * 1024
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def needs_duckdb() -> None:
+    """Raise EngineError if DuckDB is not installed."""
+    if importlib.util.find_spec("duckdb") is None:
+        raise EngineError("it runs its queries in DuckDB: pip install 'understudy-kafka[duckdb]'")
+
+
+def reader_for(
+    arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, *, records: bool = False
+) -> "Reader":
+    """Return who decodes these files, with all records or without: this process or a Spark session."""
+    if not is_left_to_spark(arguments, paths, progress, records=records):
+        from pipeline.duck.reader import LocalReader  # noqa: PLC0415 - it brings DuckDB
+
+        return LocalReader()
+    register = arguments["enter_spark"]()
+    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
+    from pipeline.spark_reader import SparkReader  # noqa: PLC0415 - it brings Spark
+
+    progress.show("starting Spark ...")
+    return SparkReader(session(register, arguments["master"]))
+
+
 def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, needs_sql: bool) -> Any:
     """Return a Spark session to export or load these files; None if they are small and no SQL is needed."""
-    if not needs_sql and is_small(arguments, [path], ()):
+    if not needs_sql and is_small(arguments, [path]):
         return None
     register = arguments["enter_spark"]()
     from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway

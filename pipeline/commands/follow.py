@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.audits import findings
 from pipeline.audits.engine import EngineError
 from pipeline.audits.follow import Followed, Row, is_at_least, measured
-from pipeline.commands.engines import engine_errors
 from pipeline.commands.progress import Progress
 from pipeline.decoding.damage import DamagedError
 from pipeline.rendering.text import formatted
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from pipeline.audits.findings import Finding
     from pipeline.audits.registry import Check
-    from pipeline.audits.tables import Tables
     from pipeline.duck.tables import DuckTables
     from pipeline.live.counts import Counts
 
@@ -48,7 +46,7 @@ class Follower:
         self,
         arguments: Mapping[str, Any],
         wanted: "list[Check]",
-        register: "Callable[[Progress], Tables | DuckTables]",
+        register: "Callable[[Progress], DuckTables]",
         show: Callable[[str], None],
         pause: Callable[[float], bool],
         counts: "Counts | None" = None,
@@ -92,8 +90,7 @@ class Follower:
 
     def _step(self) -> list[Row]:
         try:
-            with engine_errors():
-                found = self._asked()
+            found = self._asked()
         except (OSError, DamagedError, EngineError, WireError) as error:
             return self._failed(str(error))
         self._complaint = ""
@@ -139,7 +136,7 @@ def line(row: Row, form: str, step: int) -> str:
 def follow(
     arguments: Mapping[str, Any],
     wanted: "list[Check]",
-    register: "Callable[[Progress], Tables | DuckTables]",
+    register: "Callable[[Progress], DuckTables]",
     counts: "Counts | None" = None,
 ) -> int:
     """Follow until a signal or `--until-finding`; return the exit code. Raises OSError: the port is in use."""

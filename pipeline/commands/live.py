@@ -16,11 +16,10 @@ from pipeline.transfer.security import read_security
 
 if TYPE_CHECKING:
     from pipeline.audits.registry import Check
-    from pipeline.audits.tables import Tables
     from pipeline.commands.progress import Progress
     from pipeline.duck.tables import DuckTables
 
-Register = Callable[[Mapping[str, Any], "Progress"], "Tables | DuckTables"]
+Register = Callable[[Mapping[str, Any], "Progress"], "DuckTables"]
 
 
 def follow_cluster(arguments: Mapping[str, Any], wanted: "list[Check]", registered: Register) -> int:
@@ -60,10 +59,10 @@ def look_of(counts: Counts | None) -> Callable[[Watch], None]:
 
 def register_of(
     watch: Watch, arguments: Mapping[str, Any], registered: Register, counts: Counts | None
-) -> "Callable[[Progress], Tables | DuckTables]":
+) -> "Callable[[Progress], DuckTables]":
     """Return a function that makes the tables of one step. It raises OSError, WireError, EngineError."""
 
-    def register(progress: "Progress") -> "Tables | DuckTables":
+    def register(progress: "Progress") -> "DuckTables":
         answers = watch.step()
         tables = registered(arguments, progress)
         rows = (answers.partitions, answers.producers, answers.transactions, answers.commits, watch.changes)

@@ -29,6 +29,12 @@ class Progress:
             print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)  # noqa: T201
             self._width = len(text)
 
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        self.done()
+        if self._shown or self._logged:
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
+
     def done(self) -> None:
         """Clear the line."""
         if self._shown and self._width:

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from pipeline.audits.engine import EngineError
 from pipeline.audits.sidecar_files import Tree
-from pipeline.commands.engines import is_small
+from pipeline.commands.engines import needs_duckdb, reader_for
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
-from pipeline.rendering.text import last_line
 from pipeline.reports import answers, registry
 from pipeline.reports.asking import Asked, TablesOfReports
 from pipeline.reports.registry import NoSuchReportError
@@ -107,22 +106,12 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
 def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> answers.Report:
     """Return all results. Raises FileNotFoundError, EngineError, DamagedError."""
     directory, journal = arguments["dir"], arguments["journal"]
-    if is_small(arguments, [directory, journal] if journal else [directory]):
-        from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB
+    needs_duckdb()
+    from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB
 
-        return answered(DuckReportTables(directory, journal, asked), arguments, wanted, progress)
-    register = arguments["enter_spark"]()
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as below
-
-    from pipeline.reports.tables import ReportTables  # noqa: PLC0415 - it brings Spark
-    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
-
-    progress.show("starting Spark ...")
-    try:
-        tables = ReportTables(session(register, arguments["master"]), directory, journal, asked)
-        return answered(tables, arguments, wanted, progress)
-    except PySparkException as error:
-        raise EngineError(last_line(error)) from error
+    paths = [directory, journal] if journal else [directory]
+    reader = reader_for(arguments, paths, progress, records=any("records" in each.needs for each in wanted))
+    return answered(DuckReportTables(directory, journal, asked, reader), arguments, wanted, progress)
 
 
 def answered(

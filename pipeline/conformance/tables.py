@@ -1,16 +1,11 @@
-"""Makes the tables of the conformance report: those of the audits that need only a journal, and a few more."""
+"""The tables of the conformance report: those of the audits that need only a journal, and a few more."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pipeline.audits import journal
 from pipeline.rendering import queries
 from pipeline.rendering.queries import Question
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pipeline.audits.table_cache import TableCache
 
 PACKAGE: Final = "pipeline.conformance"
 ORDER: Final = ("clients", "versions", "latencies", "errors", "occasions")
@@ -34,13 +29,3 @@ VIEWS: Final = ("spoken", "offered", "reactions", "occasions")
 def views() -> Mapping[str, str]:
     """Return the queries of the views by name."""
     return queries.read_all(PACKAGE, "views")
-
-
-def register(spark: "SparkSession", cache: "TableCache", path: str) -> None:
-    """Make the tables of a journal."""
-    # Topic names come from the journal alone, as there is no data directory.
-    spark.createDataFrame([], "topic_id string, topic string").createOrReplaceTempView("partitions")
-    journal.register(spark, cache, path, WIRE_VIEWS)
-    for name in VIEWS:
-        frame = spark.sql(views()[name])
-        (cache.kept(name, frame) if name == "offered" else frame).createOrReplaceTempView(name)

@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.audits.engine import EngineError, hash_of_name
 from pipeline.duck.dialect import FUNCTIONS, SETTINGS, in_duckdb
 
+TABLE_ROWS: Final = 1_000_000
+"""Larger tables stay in the Parquet files in which they come."""
+
 
 class DuckEngine:
     """One connection, with tables and views by name."""
-
-    at_once = 1
-    """Each query uses all cores."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
@@ -35,6 +36,21 @@ class DuckEngine:
         self._connection.register("arrow_rows", rows)
         self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM arrow_rows')  # noqa: S608 - our name
         self._connection.unregister("arrow_rows")
+
+    def parquet(self, name: str, schema: pa.Schema, paths: Sequence[str]) -> None:
+        """Make a table of Parquet files with this schema, or a view of them if they have many rows.
+
+        A view's queries read the columns that they need from the files.
+        """
+        self.table(name, schema.empty_table())
+        if not paths:
+            return
+        files = ", ".join(f"'{path}'" for path in paths)
+        if sum(pq.read_metadata(path).num_rows for path in paths) <= TABLE_ROWS:
+            self._connection.execute(f'INSERT INTO "{name}" SELECT * FROM read_parquet([{files}])')  # noqa: S608
+            return
+        self._connection.execute(f'DROP TABLE "{name}"')
+        self._connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{files}])')  # noqa: S608
 
     def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:
         """Make a view of a query, or a table if `kept` or with arguments. Raises EngineError."""

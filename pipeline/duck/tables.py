@@ -1,43 +1,47 @@
-"""Makes the audits' tables on DuckDB: files are read by this process, queries are the same as on Spark."""
+"""Makes the tables of the audits in DuckDB, from files that this process or Spark decodes (`pipeline.duck.reader`)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from pipeline.answers.judge import answer_tables
-from pipeline.audits import broker_files, journal
-from pipeline.audits.coordinator_logs import each_once, logs_of, older_metadata, read_state_logs
+from pipeline.audits import broker_files, journal, logs
+from pipeline.audits.coordinator_logs import older_metadata, read_state_log, state_logs
 from pipeline.audits.history import FOUND, HISTORY, ORDERED
 from pipeline.audits.identities import IDENTIFIED, NAMED_TOPICS, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
-from pipeline.audits.logs import read_history
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
 from pipeline.audits.registry import LOG_VIEWS, PARTITION_VIEWS, view
-from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree, index_entries
+from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree
 from pipeline.conformance import tables
 from pipeline.duck.engine import DuckEngine
-from pipeline.query import Mode, pick
-from pipeline.reading import read_journal, read_segments
-from pipeline.replicas import find_partitions
-from pipeline.schemas import BATCHES, EXTRA, JOURNAL, KAFKA, STATE
+from pipeline.duck.reader import LocalReader, Piece, Reader
+from pipeline.journal import JournalRange, cut, find_files, read_lines
+from pipeline.schemas import BATCHES, JOURNAL, STATE
+from pipeline.splits import SPLIT_BYTES
 
-_RECORDS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "timestamp_ms", "batch_base_offset",
-                   "segment", "position", "damage")  # fmt: skip
-COMPACTED_KEYS: Final = """
-  SELECT directory, topic, partition, offset, is_transactional, if(key IS NULL, NULL, xxhash64(key)) AS key_hash
-  FROM read_keys
+COORDINATORS, METADATA = "coordinators_", "metadata_"
+"""Prefixes of the tables of all replicas' records."""
+_ONCE: Final = "SELECT DISTINCT * FROM ({})"
+_METADATA: Final = """
+  SELECT * FROM older_metadata
+  UNION ALL
+  SELECT DISTINCT * FROM ({}) WHERE offset > coalesce((SELECT max(offset) FROM older_metadata), -1)
 """
-_AVAILABLE: Final = pa.schema([*KAFKA, *EXTRA])
-_KEYS: Final = ("topic", "partition", "offset", "is_transactional", "key")
 
 
 class DuckTables:
     """The tables of one data directory and a journal. `register` makes them, `forget` releases their memory."""
 
-    def __init__(self, path: str, journal_path: str | None = None) -> None:
-        """Open the data. Raises FileNotFoundError: no such directory, or no partition in it."""
+    def __init__(self, path: str, journal_path: str | None = None, reader: Reader | None = None) -> None:
+        """Open the data; without a `reader` this process decodes it.
+
+        Raises FileNotFoundError: no such directory, no partition in it, or no such journal.
+        """
         self.engine = DuckEngine()
+        self._reader = LocalReader() if reader is None else reader
         self.path, self.journal_path = path, journal_path
         self.directories = Tree(path).directories()
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
@@ -52,17 +56,17 @@ class DuckTables:
         """
         engine = self.engine
         if self.journal_path is not None:
-            read_wire(engine, self.journal_path)
+            read_wire(engine, self.journal_path, self._reader)
             for name, rows in answer_tables(self.journal_path).items():
                 engine.table(name, rows)
-        engine.table("indexes", _table(INDEXES, self._indexes()))
-        self._logs()
+        self._reader.read(engine, {"indexes": INDEXES}, logs.read_index, logs.indexes_of(self.files))
+        self._read_logs()
         if records:
             self._records()
         for name in LOG_VIEWS:
-            engine.view(name, view(name))
+            engine.view(name, view(name), kept=name != "produced")  # which is the larger part of another table
         if identity is not None:
-            engine.table("identified", _table(IDENTIFIED, identified(self.path, identity)))
+            engine.table("identified", pa.Table.from_batches(identified(self.path, identity), IDENTIFIED))
             engine.table("named_topics", pa.Table.from_pylist(identity.named_topics, NAMED_TOPICS))
             engine.table("processors", pa.table({"group_id": pa.array(identity.groups, pa.string())}))
             for name in IDENTITY_VIEWS:
@@ -70,15 +74,16 @@ class DuckTables:
         if self.journal_path is not None:
             journal_views(engine)
 
-    def _logs(self) -> None:
+    def _read_logs(self) -> None:
         """Read the small files, the coordinators' records, batches, metadata and partitions, in this order."""
         engine = self.engine
         self._small_files()
-        decided = self._coordinators()
-        engine.table("history", _table(HISTORY, self._history()))
+        self._read_states(COORDINATORS, of_metadata=False)
+        self._read_history()
         engine.columns("ordered", "history", ORDERED)
         engine.columns("batches", "history", FOUND)
-        self._states(decided)
+        self._read_states(METADATA, of_metadata=True)
+        self._states()
         engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
         for name in PARTITION_VIEWS:
             engine.view(name, view(name))
@@ -96,11 +101,7 @@ class DuckTables:
     def forget(self) -> None:
         """Drop the tables."""
         self.engine.close()
-
-    def _history(self) -> Iterator[pa.RecordBatch]:
-        for directory in self.directories:
-            for partition in find_partitions(directory):
-                yield from read_history([(directory, partition)])
+        self._reader.close()
 
     def _small_files(self) -> None:
         found = broker_files.BrokerFiles()
@@ -109,43 +110,29 @@ class DuckTables:
         for name, schema in broker_files.TABLES.items():
             self.engine.table(name, pa.Table.from_pylist(getattr(found, name), schema))
 
-    def _coordinators(self) -> list[tuple[str, pa.RecordBatch]]:
-        """Yield kind and rows of the coordinators' records."""
-        return list(read_state_logs(logs_of(self.directories, of_metadata=False)))
+    def _read_history(self) -> None:
+        logs_there = logs.whole(logs.logs_of(self.directories))
+        self._reader.read(self.engine, {"history": HISTORY}, logs.read_history, logs_there)
 
-    def _states(self, decided: Iterable[tuple[str, pa.RecordBatch]]) -> None:
-        """Read the metadata, and make the tables of metadata and coordinators' records."""
-        read: dict[str, list[pa.RecordBatch]] = {kind: [] for kind in STATE}
-        for kind, rows in (*decided, *read_state_logs(logs_of(self.directories, of_metadata=True))):
-            read[kind].append(rows)
-        for kind, schema in STATE.items():
-            rows = each_once(_table(schema, read[kind]))
-            if kind == "metadata" and (older := older_metadata(self.files)):
-                end = max(row["offset"] for row in older)
-                newer = [row for row in rows.to_pylist() if row["offset"] > end]
-                rows = pa.Table.from_pylist(older + newer, schema)
-            self.engine.table(f"state_{kind}", rows)
+    def _read_states(self, prefix: str, *, of_metadata: bool) -> None:
+        """Read the coordinators' records, or the metadata, of all replicas."""
+        tables = {prefix + kind: schema for kind, schema in STATE.items()}
+        pieces = logs.whole(state_logs(self.directories, of_metadata=of_metadata))
+        self._reader.read(self.engine, tables, partial(read_state_log, prefix=prefix), pieces)
 
-    def _indexes(self) -> Iterator[pa.RecordBatch]:
-        for each in self.files:
-            for file in each.index_files:
-                yield index_entries(each.directory, file)
+    def _states(self) -> None:
+        """Make the tables of the coordinators' records and the metadata, without duplicates from other replicas."""
+        self.engine.table("older_metadata", pa.Table.from_pylist(older_metadata(self.files), STATE["metadata"]))
+        for kind in STATE:
+            both = f"SELECT * FROM {COORDINATORS}{kind} UNION ALL SELECT * FROM {METADATA}{kind}"  # noqa: S608 - our names
+            self.engine.view(f"state_{kind}", (_METADATA if kind == "metadata" else _ONCE).format(both))
 
     def _records(self) -> None:
-        self.engine.table("records", self._each(_RECORDS, None, "report"))
+        there = logs.logs_of(self.directories)
+        self._reader.read(self.engine, {"decoded": logs.DECODED}, logs.read_decoded, logs.records_of(there))
         compacted = self.engine.rows(COMPACTED_TOPICS).column("topic").to_pylist()
-        self.engine.table("read_keys", self._each(_KEYS, compacted, "skip"))
-        self.engine.view("compacted_keys", COMPACTED_KEYS)
-
-    def _each(self, columns: Sequence[str], topics: Sequence[str] | None, mode: Mode) -> pa.Table:
-        """Yield the records of every directory, with the column `directory`."""
-        schema = pa.schema([*pick(_AVAILABLE, columns), pa.field("directory", pa.string())])
-        found = []
-        for directory in self.directories if topics is None or topics else ():
-            for rows in read_segments(directory, columns=columns, topics=topics, mode=mode):
-                named = pa.repeat(pa.scalar(directory), len(rows))
-                found.append(pa.RecordBatch.from_arrays([*rows.select(columns).columns, named], schema=schema))
-        return _table(schema, found)
+        pieces = logs.records_of(each for each in there if each[1].topic in compacted)
+        self._reader.read(self.engine, {"compacted_keys": logs.COMPACTED_KEYS}, logs.read_keys, pieces)
 
 
 class NoLogs(DuckTables):
@@ -153,6 +140,7 @@ class NoLogs(DuckTables):
 
     def __init__(self) -> None:
         self.engine = DuckEngine()
+        self._reader = LocalReader()
         self.files = []
         self.engine.table("batches", BATCHES.empty_table())
         self.engine.table("partitions", pa.table({"topic": pa.array([], pa.string())}))
@@ -161,15 +149,24 @@ class NoLogs(DuckTables):
         """Do nothing: there are no logs."""
 
 
-def register_journal(engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS) -> None:
+def register_journal(
+    engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS, reader: Reader | None = None
+) -> None:
     """Make the table and the views of a journal, all or those named. Requires the table `partitions`."""
-    read_wire(engine, path)
+    read_wire(engine, path, LocalReader() if reader is None else reader)
     journal_views(engine, names)
 
 
-def read_wire(engine: DuckEngine, path: str) -> None:
+def read_wire(engine: DuckEngine, path: str, reader: Reader) -> None:
     """Make the table of a journal's lines."""
-    engine.table("wire", _table(JOURNAL, read_journal(path)))
+    files = find_files(path)
+    ranges = [Piece(each, (each.stop or file.size) - each.start) for file in files for each in cut(file, SPLIT_BYTES)]
+    reader.read(engine, {"wire": JOURNAL}, _lines, ranges)
+
+
+def _lines(span: JournalRange) -> Iterator[tuple[str, pa.RecordBatch]]:
+    for rows in read_lines(span, JOURNAL):
+        yield "wire", rows
 
 
 def journal_views(engine: DuckEngine, names: Sequence[str] = journal.VIEWS) -> None:
@@ -183,13 +180,9 @@ def _owned(shown: str | None) -> list[dict[str, object]]:
     return [{"topic": topic, "partition": partition} for topic, partition in journal.owned_partitions(shown)]
 
 
-def _table(schema: pa.Schema, rows: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(rows, schema)
-
-
-def register_conformance(engine: DuckEngine, path: str) -> None:
+def register_conformance(engine: DuckEngine, path: str, reader: Reader | None = None) -> None:
     """Make the tables of the conformance report."""
     engine.table("partitions", pa.table({"topic_id": pa.array([], pa.string()), "topic": pa.array([], pa.string())}))
-    register_journal(engine, path, tables.WIRE_VIEWS)
+    register_journal(engine, path, tables.WIRE_VIEWS, reader)
     for name in tables.VIEWS:
         engine.view(name, tables.views()[name])

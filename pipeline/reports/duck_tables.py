@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from pipeline.audits.registry import view
 from pipeline.duck.engine import DuckEngine
+from pipeline.duck.reader import Reader
 from pipeline.duck.tables import DuckTables, register_journal
 from pipeline.query import pick
 from pipeline.reading import read_segments
@@ -23,9 +24,9 @@ _FIELDS: Final = ("path", "types", "is_null", "example")
 class DuckReportTables(DuckTables):
     """The tables of a data directory and a journal. `prepare` makes them, `forget` releases their memory."""
 
-    def __init__(self, path: str, journal: str | None, asked: Asked) -> None:
+    def __init__(self, path: str, journal: str | None, asked: Asked, reader: Reader | None = None) -> None:
         """Open the data. Raises FileNotFoundError: no such directory, or nothing in it that is selected."""
-        super().__init__(path, journal)
+        super().__init__(path, journal, reader)
         self.asked = asked
         self.topics = asking.wanted_topics(asked, path, (each.topic for each in self.files))
         self.arguments = asking.arguments_of(asked)
@@ -35,9 +36,9 @@ class DuckReportTables(DuckTables):
         names = {each.name for each in wanted}
         needs = {need for each in wanted for need in each.needs}
         engine = self.engine
-        self._logs()
+        self._read_logs()
         for name in LOG_VIEWS:
-            engine.view(name, view(name))
+            engine.view(name, view(name), kept=name != "produced")
         _names(engine, "wanted_topics", self.topics)
         for name in ("settings", "logs", "segments"):
             self._view(name)
@@ -51,7 +52,7 @@ class DuckReportTables(DuckTables):
             self.arguments["sample_ppm"] = asking.sample_ppm(self.asked, total["records"])
             self._view("sampled")
         if "journal" in needs and self.journal_path is not None:
-            register_journal(engine, self.journal_path, JOURNAL_VIEWS)
+            register_journal(engine, self.journal_path, JOURNAL_VIEWS, self._reader)
             for name in ("readers", "ends"):
                 self._view(name)
             readers = engine.plain("SELECT DISTINCT topic FROM readers").column("topic").to_pylist()

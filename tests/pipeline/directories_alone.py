@@ -7,27 +7,22 @@ planned the statements once. So an audit takes a fraction of a second, and finds
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.audits.logs import read_history
 from pipeline.audits.registry import chosen
-from pipeline.audits.sidecar_files import Tree, index_entries
-from pipeline.directory import Partition
-from pipeline.duck import tables as duck_tables
+from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.dialect import in_duckdb
 from pipeline.duck.engine import DuckEngine
+from pipeline.duck.reader import Decode, Piece
 from pipeline.duck.tables import DuckTables
-from pipeline.plan import plan_records, read_records
-from pipeline.query import Mode, Query, pick, record_schema
-from pipeline.replicas import find_partitions
+from pipeline.splits import Split
 from tests.pipeline.directory_mutations import plant, restore
 from tests.pipeline.file_mutations import Fault
 
-_COORDINATORS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 _NAMES: Final = re.compile(r"\w+")
 
 
@@ -93,12 +88,6 @@ class _Engine(DuckEngine):
             self.run(f'DELETE FROM "{name}"')  # noqa: S608 - our name
             self.run(f'EXECUTE "fill {name}"')
 
-    def as_sound(self, prefix: str) -> None:
-        """Fill the tables whose names begin so as they are in the sound directory."""
-        for name, rows in self._sound.items():
-            if name.startswith(prefix):
-                self.table(name, rows)
-
     def _follow(self, name: str) -> bool:
         """Note what has become of a view; answers whether it has to be filled again."""
         if self._used_by[name] & self.changed:
@@ -108,85 +97,57 @@ class _Engine(DuckEngine):
         return name in self.stale
 
 
+class _Reader:
+    """Decodes again only what has changed."""
+
+    def __init__(self) -> None:
+        self.touched: set[str] = set()
+        """Folders in which files have changed, by their names; empty for files of the whole directory."""
+        self._kept: dict[tuple[str, str, str, str], list[tuple[str, pa.RecordBatch]]] = {}
+
+    def read(
+        self, engine: DuckEngine, schemas: Mapping[str, pa.Schema], decode: Decode, pieces: Sequence[Piece]
+    ) -> None:
+        """As the reader of this process, piece by piece."""
+        found: dict[str, list[pa.RecordBatch]] = {name: [] for name in schemas}
+        for piece in pieces:
+            for name, rows in self._once(decode, piece, "".join(schemas)):
+                found[name].append(rows)
+        for name, schema in schemas.items():
+            engine.table(name, pa.Table.from_batches(found[name], schema))
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _once(self, decode: Decode, piece: Piece, tables: str) -> list[tuple[str, pa.RecordBatch]]:
+        directory, what = piece.what
+        folder = what.rpartition("/")[0] if isinstance(what, str) else f"{what.topic}-{what.partition}"
+        if not self.touched.isdisjoint(("", folder)):
+            return list(decode(piece.what))
+        place = what.ranges[0] if isinstance(what, Split) else None
+        at = what if isinstance(what, str) else "" if place is None else f"{place.segment.location} {place.start}"
+        key = (tables, directory, folder, at)
+        if key not in self._kept:
+            self._kept[key] = list(decode(piece.what))
+        return self._kept[key]
+
+
 class _Tables(DuckTables):
     """The tables of a directory whose logs are read again only where they have changed."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path)
+        self._own = _Reader()
+        super().__init__(path, None, self._own)
         self.engine.close()
         self.engine: _Engine = _Engine()
-        self.touched: set[str] = set()
-        """Folders in which files have changed, by their names; empty for files of the whole directory."""
-        self._kept: dict[tuple[str, ...], list[Any]] = {}
-        self._partitions: dict[str, list[Partition]] = {}
 
     def fill(self, touched: set[str]) -> None:
         """All tables, of the directory as it is now."""
-        self.touched = touched
+        self._own.touched = touched
         self.directories = Tree(self.path).directories()
         self.files = [each for one in self.directories for each in Tree(one).partitions()]
-        self._partitions = {each: find_partitions(each) for each in self.directories}
         self.engine.begin()
         self.register(records=True)
-
-    def _once(self, key: tuple[str, ...], folder: str, read: Callable[[], Iterator[Any]]) -> list[Any]:
-        """Rows that were read before, if their folder is as it was in the sound directory."""
-        is_touched = not self.touched.isdisjoint(("", folder))
-        if is_touched:
-            return list(read())
-        if key not in self._kept:
-            self._kept[key] = list(read())
-        return self._kept[key]
-
-    def _history(self) -> Iterator[pa.RecordBatch]:
-        for directory, partitions in self._partitions.items():
-            for each in partitions:
-                folder = f"{each.topic}-{each.partition}"
-                log = [(directory, each)]
-                yield from self._once(("history", directory, folder), folder, lambda log=log: read_history(log))  # type: ignore[misc]
-
-    def _indexes(self) -> Iterator[pa.RecordBatch]:
-        for each in self.files:
-            folder = f"{each.topic}-{each.partition}"
-
-            def entries(each: Any = each) -> Iterator[pa.RecordBatch]:
-                return (index_entries(each.directory, file) for file in each.index_files)
-
-            yield from self._once(("indexes", each.directory, folder), folder, entries)
-
-    def _each(self, columns: Sequence[str], topics: Sequence[str] | None, mode: Mode) -> pa.Table:
-        query = Query(record_schema(columns, mode), mode=mode)
-        schema = pa.schema([*pick(duck_tables._AVAILABLE, columns), pa.field("directory", pa.string())])
-        found: list[pa.RecordBatch] = []
-        for directory, partitions in self._partitions.items():
-            for each in partitions:
-                if topics is None or each.topic in topics:
-                    folder = f"{each.topic}-{each.partition}"
-
-                    def records(each: Partition = each, directory: str = directory) -> Iterator[pa.RecordBatch]:
-                        for split in plan_records([each], query):
-                            for rows in read_records(split, query):
-                                named = pa.repeat(pa.scalar(directory), len(rows))
-                                listed = [*rows.select(columns).columns, named]
-                                yield pa.RecordBatch.from_arrays(listed, schema=schema)
-
-                    found += self._once((mode, directory, folder), folder, records)
-        return pa.Table.from_batches(found, schema)
-
-    @property
-    def _has_states(self) -> bool:
-        """Whether the coordinators' records are read again."""
-        is_touched = "" in self.touched or any(each.startswith(_COORDINATORS) for each in self.touched)
-        return is_touched or not self.touched
-
-    def _coordinators(self) -> list[tuple[str, pa.RecordBatch]]:
-        return super()._coordinators() if self._has_states else []
-
-    def _states(self, decided: Iterable[tuple[str, pa.RecordBatch]]) -> None:
-        if self._has_states:
-            super()._states(decided)
-        else:
-            self.engine.as_sound("state_")
 
 
 def touched_by(fault: Fault) -> set[str]:

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
-from pipeline.audits.spark_engine import SparkEngine
-from pipeline.audits.tables import Tables
+from pipeline.duck.tables import DuckTables
+from pipeline.spark_reader import SparkReader
 from tests.chaos.clients import PARTITIONS, Copiers, Feeder, Reader
 from tests.ports import free_ports
 from tests.storage.kafka_tools import RealBroker, need_kafka
@@ -114,10 +114,10 @@ def test_an_audit_finds_nothing_after_chaos(spark: SparkSession, tmp_path: Path)
     with kafka(tmp_path) as brokers:
         seen, story = copied(brokers, RECORDS // 2, tmp_path / "copiers.log")
     assert (len(seen), max(seen.values())) == (RECORDS // 2, 1), story
-    tables = Tables(spark, str(tmp_path / "data"))
+    tables = DuckTables(str(tmp_path / "data"), None, SparkReader(spark))
     tables.register(records=True)
-    findings = ask_all(SparkEngine(spark), chosen(has=["records"]))
-    found = totals(SparkEngine(spark))
+    findings = ask_all(tables.engine, chosen(has=["records"]))
+    found = totals(tables.engine)
     tables.forget()
     sys.stdout.write(f"{story}; audited: {found}\n")
     found_by = {finding.check.name: f"{finding.count} times: {finding.rows[:3]}" for finding in findings}

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
-from pipeline.audits.spark_engine import SparkEngine
-from pipeline.audits.tables import Tables
+from pipeline.duck.tables import DuckTables
+from pipeline.spark_reader import SparkReader
 from pipeline.transfer import export
 from tests.pipeline import traffic
 from tests.pipeline.conftest import ROOT
@@ -28,10 +28,10 @@ pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark
 
 def found(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:
     """The checks that found something."""
-    tables = Tables(spark, str(data), str(journal) if journal else None)
+    tables = DuckTables(str(data), str(journal) if journal else None, SparkReader(spark))
     tables.register(records=True)
     asked = chosen(only, has=["records", "journal"] if journal else ["records"])
-    names = {finding.check.name for finding in ask_all(SparkEngine(spark), asked)}
+    names = {finding.check.name for finding in ask_all(tables.engine, asked)}
     tables.forget()
     return names
 

@@ -1,47 +1,39 @@
-"""The audits on Spark: every planted fault is found by its own check, and nothing else is.
-
-To ask all checks on Spark takes minutes, also of small data. By day they are analysed there, and asked on DuckDB.
-"""
+"""Audits of what Spark decoded: every planted fault is found by its own check, and nothing else is."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from pipeline.audits import html_report, logs, render
+from pipeline.audits.engine import EngineError
 from pipeline.audits.findings import Finding, Report, ask_all, totals
-from pipeline.audits.identities import parse
-from pipeline.audits.registry import NEEDS, checks, chosen
-from pipeline.audits.spark_engine import SparkEngine
-from pipeline.audits.tables import Tables
+from pipeline.audits.history import HISTORY
+from pipeline.audits.registry import NEEDS, chosen
 from pipeline.commands import audit as command
+from pipeline.duck import engine as duck_engine
+from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
-from pipeline.live.counts import TABLES as COUNT_TABLES
-from pipeline.live.tables import TABLES as LIVE_TABLES
+from pipeline.spark_reader import SparkReader
 from tests.pipeline import (
     broker_faults,
-    identity_faults,
     journal_faults,
-    live_faults,
     log_faults,
-    test_client_history,
 )
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
-from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.log_faults import Found
-from tests.pipeline.test_small import EXPRESSIONS, reported
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 
-SPARK = pytest.param("spark", marks=pytest.mark.nightly)
-Engines = Tables | DuckTables
+def everything_on(spark: SparkSession) -> SparkReader:
+    """Spark decodes all pieces, however small."""
+    return SparkReader(spark, small_bytes=-1)
 
 
-@pytest.fixture(scope="module", params=["duckdb", SPARK])
+@pytest.fixture(scope="module", params=["duckdb", "spark"])
 def of_logs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[set[Found], Report, str]]:
@@ -49,7 +41,7 @@ def of_logs(
     root = tmp_path_factory.mktemp("planted") / "data"
     wanted = log_faults.planted(root)
     on_spark = request.param == "spark"
-    tables: Engines = Tables(request.getfixturevalue("spark"), str(root)) if on_spark else DuckTables(str(root))
+    tables = DuckTables(str(root), None, everything_on(request.getfixturevalue("spark")) if on_spark else None)
     tables.register(records=True)
     asked = chosen(has=["records"])
     report = Report(str(root), None, asked, ask_all(tables.engine, asked), totals(tables.engine))
@@ -57,7 +49,7 @@ def of_logs(
     tables.forget()
 
 
-@pytest.mark.parametrize("of_logs", [SPARK], indirect=True)
+@pytest.mark.parametrize("of_logs", ["spark"], indirect=True)
 def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found], Report, str]) -> None:
     """Faults of every file and field beside topics that are odd and right: each at its place, under its own name.
 
@@ -72,24 +64,7 @@ def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found
     assert set(found) == wanted
 
 
-def test_spark_analyses_every_query(spark: SparkSession, tmp_path: Path) -> None:
-    """It knows all tables, columns and functions that a check names, and no others."""
-    where = Planting(tmp_path / "data")
-    wiring = Wiring(where)
-    where.shelf("orders").data(3)
-    wiring.connect("app").init(None, (1, 0))
-    where.close()
-    tables = Tables(spark, str(where.root), str(wiring.write(tmp_path / "journal")))
-    tables.register(records=True)
-    assert tables.engine.at_once > 1
-    without = [each.name for each in chosen(has=["records", "journal"]) if not spark.sql(each.sql).columns]
-    assert without == []
-    with pytest.raises(AnalysisException, match="batch_crc"):
-        spark.sql("SELECT batch_crc FROM batches")
-    tables.forget()
-
-
-@pytest.mark.parametrize("of_logs", [SPARK], indirect=True)
+@pytest.mark.parametrize("of_logs", ["spark"], indirect=True)
 def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[Found], Report, str]) -> None:
     """Every check, row by row and column by column, and the same picture."""
     _, report, page = of_logs
@@ -118,9 +93,9 @@ def test_faults_between_brokers_are_found_and_nothing_else(
 ) -> None:
     """Replicas that differ, directories of two clusters, records in the wrong partition, files of a whole directory.
 
-    The batches are read from files, as those of larger logs are.
+    Their rows come in files, as those of larger directories do.
     """
-    monkeypatch.setattr(logs, "SMALL_ROWS", 0)
+    monkeypatch.setattr(duck_engine, "TABLE_ROWS", 0)
     wanted = broker_faults.planted(tmp_path / "data")
     assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
 
@@ -128,7 +103,7 @@ def test_faults_between_brokers_are_found_and_nothing_else(
 def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession, tmp_path: Path) -> None:
     """A partition in two of them, and a directory of another topic; in order, there is no finding.
 
-    That no other check has one there either is shown on DuckDB (test_small.py): to plan all on Spark takes 7 s.
+    That no other check has one there either is shown in test_small.py.
     """
     wanted = broker_faults.planted_disks(tmp_path / "data")
     assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
@@ -137,11 +112,11 @@ def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession,
 
 
 def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Found) -> broker_faults.Found:
-    tables = Tables(spark, str(root))
+    tables = DuckTables(str(root), None, everything_on(spark))
     tables.register()
     found = [
         (finding.check.name, row.get("what") or row.get("file") or row["topic"])
-        for finding in ask_all(SparkEngine(spark), chosen(sorted({name for name, _ in wanted})))
+        for finding in ask_all(tables.engine, chosen(sorted({name for name, _ in wanted})))
         for row in finding.rows
     ]
     tables.forget()
@@ -168,14 +143,13 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found
     assert all(check.name in text for check in report.asked)
 
 
-@pytest.mark.nightly
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     """The journal against the logs, and every passive invariant; beside traffic that is in order."""
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
-    tables = Tables(spark, str(tmp_path / "data"), str(tmp_path / "journal"))
+    tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"), everything_on(spark))
     tables.register()
     asked = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    findings = ask_all(SparkEngine(spark), asked)
+    findings = ask_all(tables.engine, asked)
     found = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
     tables.forget()
     assert sorted(found) == sorted(wanted)
@@ -185,50 +159,26 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
     small.forget()
 
 
-def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    """The same as on DuckDB."""
-    beside = live_faults.planted(tmp_path)
-    tables = Tables(spark, str(tmp_path))
-    tables.register()
-    tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
-    wanted = chosen({name for name, _ in live_faults.FOUND}, has=NEEDS)
-    assert reported(ask_all(SparkEngine(spark), wanted)) == live_faults.FOUND
-    tables.forget()
-
-
-def test_faults_in_histories_of_clients_are_found_as_on_duckdb(spark: SparkSession, tmp_path: Path) -> None:
-    """Each line and field changed: the same checks find the same."""
-    where = Planting(tmp_path / "data")
+def test_what_spark_cannot_read_is_an_error_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    """A file that is gone when the task opens it; the same pieces are read while it is there."""
+    where = Planting(tmp_path)
     where.shelf("orders").data(3)
     where.close()
-    tables = Tables(spark, str(tmp_path / "data"))
-    histories = [test_client_history.sound(), *(lines for _, _, lines in test_client_history.faults())]
-    (tmp_path / "spark").mkdir()
-    (tmp_path / "duck").mkdir()
-    broken = test_client_history.found(tmp_path / "spark", histories, tables)
-    assert broken == test_client_history.found(tmp_path / "duck", histories)
-    assert broken[0] == set()
-
-
-def test_inputs_that_are_lost_or_twice_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    """Exactly once by identity, as on DuckDB."""
-    wanted = identity_faults.planted(tmp_path)
-    tables = Tables(spark, str(tmp_path))
-    tables.register(identity=parse("json:order.id", [identity_faults.INPUT], [identity_faults.OUTPUT]))
-    asked = [check for check in checks().values() if "id" in check.needs]
-    found = {
-        identity_faults.Found(each.check.name, row["topic"], row["partition"], row["offset"])
-        for each in ask_all(SparkEngine(spark), asked)
-        for row in each.rows
-    }
-    tables.forget()
-    assert found == wanted
+    pieces = logs.whole(logs.logs_of([str(tmp_path)]))
+    engine, reader = DuckEngine(), everything_on(spark)
+    reader.read(engine, {"history": HISTORY}, logs.read_history, pieces)
+    assert engine.plain("SELECT record_count FROM history").to_pylist() == [{"record_count": 3}]
+    (tmp_path / "orders-0" / f"{0:020d}.log").unlink()
+    with pytest.raises(EngineError, match=r"^FileNotFoundError: .*orders-0"):
+        reader.read(engine, {"history": HISTORY}, logs.read_history, pieces)
+    reader.close()
+    engine.close()
 
 
 def test_a_directory_without_logs_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing to look at is an error, not a clean bill."""
     with pytest.raises(FileNotFoundError, match="no partition"):
-        Tables(spark, str(tmp_path))
+        DuckTables(str(tmp_path), None, everything_on(spark))
 
 
 def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,10 +207,3 @@ def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]
     assert suite.get("tests") == str(len(report.asked))
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {finding.check.name for finding in report.at_least("warning")}
-
-
-def test_functions_in_queries_have_the_same_results_as_on_duckdb(spark: SparkSession) -> None:
-    """Those that DuckDB has under other names, or does not have."""
-    columns = ", ".join(f"{expression} AS value_{at}" for at, expression in enumerate(EXPRESSIONS))
-    (row,) = SparkEngine(spark).rows(f"SELECT {columns}").to_pylist()
-    assert list(row.values()) == list(EXPRESSIONS.values())

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -19,9 +19,6 @@ from tests.pipeline.history_writer import History
 from tests.storage.kafka_tools import need_kafka
 from tests.swap.nodes import Node
 from understudy.cli import main
-
-if TYPE_CHECKING:
-    from pipeline.audits.tables import Tables
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "docs" / "client-history.schema.json"
@@ -69,7 +66,7 @@ def sound() -> list[Line]:
     ]  # fmt: skip
 
 
-def found(folder: Path, histories: Sequence[Sequence[Line]], tables: "NoLogs | Tables | None" = None) -> list[set[str]]:
+def found(folder: Path, histories: Sequence[Sequence[Line]]) -> list[set[str]]:
     """The checks that each history breaks; all are asked at once, each with topics and clients of its own."""
     for number, lines in enumerate(histories):
         own = [
@@ -84,7 +81,7 @@ def found(folder: Path, histories: Sequence[Sequence[Line]], tables: "NoLogs | T
             for each in lines
         ]
         (folder / f"{number}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in own))
-    tables = tables or NoLogs()
+    tables = NoLogs()
     client_history.register(tables, read(str(folder)))
     broken: list[set[str]] = [set() for _ in histories]
     for each in ask_all(tables.engine, CHECKS):

@@ -11,14 +11,13 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits import findings
 from pipeline.audits.registry import NoSuchCheckError
-from pipeline.audits.spark_engine import SparkEngine
-from pipeline.audits.table_cache import TableCache
-from pipeline.conformance import render, run, tables
+from pipeline.conformance import render, run
 from pipeline.conformance.pictures import pictures
 from pipeline.conformance.render import Conformance
 from pipeline.conformance.tables import questions
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import register_conformance
+from pipeline.spark_reader import SparkReader
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wire, Wiring, assignment
 
@@ -85,25 +84,22 @@ def release_of(whole: run.Run, version: str) -> run.Run:
 
 
 def looked_at(path: str, spark: SparkSession | None) -> run.Run:
-    """The conformance of both releases, by DuckDB or by Spark."""
-    if spark is None:
-        engine = DuckEngine()
-        register_conformance(engine, path)
-        whole = run.look(engine, path, run.invariants(CHECKS), software=["lib", OTHER])
-        with pytest.raises(FileNotFoundError, match="no request of rdkafka: was a client there"):
-            run.look(engine, path, [], software=["rdkafka"])
-        engine.close()
-        return whole
-    cache = TableCache(spark)
-    tables.register(spark, cache, path)
-    whole = run.look(SparkEngine(spark), path, run.invariants(CHECKS), software=["lib", OTHER])
-    cache.forget()
+    """The conformance of both releases, decoded in this process or by Spark."""
+    reader = None if spark is None else SparkReader(spark, small_bytes=-1)
+    engine = DuckEngine()
+    register_conformance(engine, path, reader)
+    whole = run.look(engine, path, run.invariants(CHECKS), software=["lib", OTHER])
+    with pytest.raises(FileNotFoundError, match="no request of rdkafka: was a client there"):
+        run.look(engine, path, [], software=["rdkafka"])
+    engine.close()
+    if reader is not None:
+        reader.close()
     return whole
 
 
-@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=["duckdb", "spark"])
 def compared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Conformance:
-    """The second release against the first. Spark takes two minutes to ask all of it."""
+    """The second release against the first."""
     folder = tmp_path_factory.mktemp("runs")
     path = str(journal(folder / "journal", folder / "scratch"))
     whole = looked_at(path, None)

@@ -1,15 +1,11 @@
 """Audits of a directory while brokers write to it: nothing that is read is ahead of the logs. No Spark."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
 
-from pipeline.audits.engine import EngineError
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import NEEDS, chosen
 from pipeline.commands import audit
@@ -49,14 +45,14 @@ def found(folder: Path) -> set[str]:
 def test_what_is_written_while_logs_are_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Journal, committed offsets and snapshots are read before; a log that is behind them all has lost records."""
     now, later = written(tmp_path / "now", 2), written(tmp_path / "later", 4)
-    read = DuckTables._history
+    read = DuckTables._read_history
 
-    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
-        yield from read(tables)
+    def growing(tables: DuckTables) -> None:
+        read(tables)
         shutil.copytree(later, now, dirs_exist_ok=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckTables, "_history", growing)
+        patch.setattr(DuckTables, "_read_history", growing)
         assert found(now) == set()
     assert found(now) == set()
     for base in (6, 9):
@@ -75,13 +71,13 @@ def test_an_offset_is_not_committed_if_its_transaction_is_aborted_meanwhile(
         if has_marker:
             where.shelf("__consumer_offsets").marker(9, 0, committed=False)
         where.close()
-    read = DuckTables._history
+    read = DuckTables._read_history
 
-    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+    def growing(tables: DuckTables) -> None:
         shutil.copytree(tmp_path / "later", tmp_path / "now", dirs_exist_ok=True)
-        yield from read(tables)
+        read(tables)
 
-    monkeypatch.setattr(DuckTables, "_history", growing)
+    monkeypatch.setattr(DuckTables, "_read_history", growing)
     tables = DuckTables(str(tmp_path / "now"))
     tables.register()
     assert tables.engine.plain("SELECT committed_offset FROM committed").to_pylist() == [{"committed_offset": 3}]
@@ -91,14 +87,12 @@ def test_an_offset_is_not_committed_if_its_transaction_is_aborted_meanwhile(
 class Stub:
     """Tables that only note what is asked of them."""
 
-    def __init__(self, calls: list[str], error: Exception | None = None) -> None:
-        self.calls, self.error = calls, error
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
 
     def register(self, **_: Any) -> None:
         """The logs."""
         self.calls.append("logs")
-        if self.error is not None:
-            raise self.error
 
     def add(self, *_: Any) -> None:
         """Small tables."""
@@ -114,14 +108,6 @@ def test_histories_of_clients_are_read_before_the_logs(monkeypatch: pytest.Monke
     tables: Any = Stub(calls)
     audit._register(tables, {"history": "somewhere", "records": False})
     assert calls == ["history", "logs"]
-
-
-def test_what_spark_cannot_read_is_an_error_in_a_sentence() -> None:
-    """A file without permission, such as it comes from a worker."""
-    text = "An exception was thrown\n  at a worker\nPermissionError: [Errno 13] /data/t-0/0.log\n"
-    tables: Any = Stub([], PySparkException(text))
-    with pytest.raises(EngineError, match=r"^PermissionError: \[Errno 13\] /data/t-0/0\.log$"):
-        audit._register(tables, {"records": False})
 
 
 def coordinated(folder: Path, *, later: bool) -> Path:
@@ -160,12 +146,12 @@ def test_a_transaction_that_begins_while_logs_are_read_is_not_unknown(
     shutil.rmtree(unknowing / "__transaction_state-0")
     shutil.copytree(now / "__transaction_state-0", unknowing / "__transaction_state-0")
     assert (unknown(now), unknown(later), unknown(unknowing)) == (set(), set(), set(UNKNOWN))
-    read = DuckTables._history
+    read = DuckTables._read_history
 
-    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+    def growing(tables: DuckTables) -> None:
         shutil.copytree(later, now, dirs_exist_ok=True)
-        yield from read(tables)
+        read(tables)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckTables, "_history", growing)
+        patch.setattr(DuckTables, "_read_history", growing)
         assert unknown(now) == set()

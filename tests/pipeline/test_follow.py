@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 
 from pipeline.audits.engine import EngineError
 from pipeline.audits.findings import Finding
@@ -200,7 +199,6 @@ def test_a_step_that_cannot_be_done_is_explained_once(tmp_path: Path) -> None:
     away, broken = PermissionError(13, "Permission denied", "/data"), EngineError("no such column")
     assert run(away, away, broken, away) == (2, [str(away), "no such column", str(away)])
     assert run(away, None, away) == (0, [str(away), str(away)])
-    assert run(PySparkException("at the worker")) == (2, ["at the worker"])
 
 
 def test_the_command_explains_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

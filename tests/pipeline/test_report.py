@@ -16,7 +16,7 @@ from pipeline.reports.duck_tables import DuckReportTables
 from pipeline.reports.json_shape import MOST_PATHS, json_paths
 from pipeline.reports.pictures import pictures
 from pipeline.reports.registry import NoSuchReportError
-from pipeline.reports.tables import ReportTables
+from pipeline.spark_reader import SparkReader
 from tests.pipeline import reported
 from tests.pipeline.reported import DAY_MS
 
@@ -43,9 +43,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     root = str(folder / "data")
 
     def tables(asked: Asked, with_journal: str | None = None) -> TablesOfReports:
-        if request.param == "duckdb":
-            return DuckReportTables(root, with_journal, asked)
-        return ReportTables(request.getfixturevalue("spark"), root, with_journal, asked)
+        on_spark = request.param == "spark"
+        reader = SparkReader(request.getfixturevalue("spark"), small_bytes=-1) if on_spark else None
+        return DuckReportTables(root, with_journal, asked, reader)
 
     return Reported(folder / "data", now_ms, report_of(tables(Asked(("*",), now_ms, top=60), journal)), tables)
 
@@ -60,14 +60,13 @@ def report_of(tables: TablesOfReports) -> Report:
         tables.forget()
 
 
-@pytest.mark.nightly
 def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Row by row, every report."""
     now_ms = reported.directory(tmp_path / "data")
     journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
     root, asked = str(tmp_path / "data"), Asked(("*",), now_ms, top=60)
     one = report_of(DuckReportTables(root, journal, asked))
-    other = report_of(ReportTables(spark, root, journal, asked))
+    other = report_of(DuckReportTables(root, journal, asked, SparkReader(spark, small_bytes=-1)))
     for left, right in zip(one.answers, other.answers, strict=True):
         assert (left.question.name, left.count, left.columns) == (right.question.name, right.count, right.columns)
         assert [approximately(row) for row in left.rows] == [approximately(row) for row in right.rows], left.question

@@ -4,15 +4,16 @@ import resource
 import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
+from pipeline.amounts import Amount, amount_of
 from pipeline.audits.findings import Finding, ask_all
 from pipeline.audits.registry import NEEDS, checks, chosen
-from pipeline.commands.engines import is_small
+from pipeline.commands import engines
+from pipeline.commands.engines import cores_of, is_left_to_spark, is_small, seconds_of, suits_spark
 from pipeline.commands.progress import LINE_EVERY_S, Progress
 from pipeline.conformance import run
 from pipeline.duck.dialect import in_duckdb
@@ -25,6 +26,7 @@ from tests.pipeline import broker_faults, journal_faults, live_faults, log_fault
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
+from tools.fill_directory import Filling, fill
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_OF_A_PROCESSOR = 45
@@ -109,10 +111,10 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
     where.shelf("grows").data(4)
     where.close()
     (index,) = tmp_path.rglob("grows-0/*.index")
-    read = DuckTables._history
+    read = DuckTables._read_history
 
-    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
-        yield from read(tables)
+    def growing(tables: DuckTables) -> None:
+        read(tables)
         with index.open("ab") as file:
             file.write(struct.pack(">ii", 100, 100_000))
 
@@ -124,7 +126,7 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
         return names
 
     with monkeypatch.context() as patch:
-        patch.setattr(DuckTables, "_history", growing)
+        patch.setattr(DuckTables, "_read_history", growing)
         assert found() == []
     assert found() == ["index-offset"]
 
@@ -211,6 +213,43 @@ def test_the_size_decides(tmp_path: Path) -> None:
     assert not is_small(arguments | {"spark_above": 1}, [str(tmp_path)])
     assert not is_small(arguments | {"spark_above": 0}, [str(tmp_path)])
     assert not is_small(arguments | {"master": "spark://there:7077"}, [str(tmp_path)])
+
+
+def test_the_amount_is_estimated_from_the_first_batches(tmp_path: Path) -> None:
+    """Within a percent for batches of one size; journals by their bytes."""
+    fill(tmp_path / "data", Filling(20_000, partitions=2, per_batch=3, value_bytes=60))
+    (tmp_path / "wire-1-00000.jsonl").write_bytes(bytes(1000))
+    amount = amount_of([str(tmp_path / "data"), str(tmp_path)])
+    assert amount.journal_bytes == 1000
+    assert amount.log_bytes == 2 * sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
+    assert amount.batches == pytest.approx(2 * 20_000 / 3, rel=0.01)
+    assert amount.records == pytest.approx(2 * 20_000, rel=0.01)
+
+
+def test_spark_decodes_what_takes_one_core_long(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """If there are cores and memory for it. The line names the amount, the memory, and the option for the other way."""
+    large = Amount(log_bytes=200 << 30, batches=100_000_000, records=10**9)
+    assert seconds_of(large, records=True) > seconds_of(large, records=False) > 300
+    assert suits_spark(300, cores=2, free_gb=16)
+    assert not suits_spark(300, cores=2, free_gb=2)
+    assert not suits_spark(300, cores=1, free_gb=16)
+    assert not suits_spark(30, cores=2, free_gb=16)
+    assert [cores_of(master) for master in ("local", "local[3]", "local[2,4]")] == [1, 3, 2]
+    arguments = {"master": "local[2]", "spark_above": None}
+    progress = Progress(quiet=False)
+    fill(tmp_path / "data", Filling(1000))
+    assert not is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
+    assert capsys.readouterr().err == "", "what is small is not worth a line"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "DEFAULT_MB", 0)
+        assert not is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
+        line = capsys.readouterr().err
+        assert line.startswith("about 12 batches with 960 records in 0.0 GB: this process decodes them (")
+        assert line.endswith("GB of memory are free; to choose Spark: --spark-above 0)\n")
+        patch.setattr(engines, "seconds_of", lambda _amount, *, records: 1000.0 + records)
+        patch.setattr(engines, "free_bytes", lambda: 16 * 10**9)
+        assert is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
+        assert "2 cores and 16 GB of memory are free; to choose this process: --spark-above" in capsys.readouterr().err
 
 
 def test_a_long_command_reports_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

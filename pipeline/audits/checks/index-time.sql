@@ -12,8 +12,8 @@ WITH running AS (
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.timestamp_ms, latest_ms, indexes.entry,
        indexes.file AS segment
 FROM (SELECT *, lag(timestamp_ms) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_ms FROM indexes WHERE kind = 'time') indexes
-LEFT JOIN running ON running.directory = indexes.directory AND running.topic = indexes.topic AND running.partition = indexes.partition
-  AND running.segment_base = indexes.segment_base AND indexes.offset BETWEEN running.base_offset AND running.last_offset
+ASOF LEFT JOIN running ON running.directory = indexes.directory AND running.topic = indexes.topic AND running.partition = indexes.partition
+  AND running.segment_base = indexes.segment_base AND indexes.offset >= running.base_offset
 ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
   ON damaged.directory = indexes.directory AND damaged.topic = indexes.topic AND damaged.partition = indexes.partition
   AND damaged.segment_base = indexes.segment_base
@@ -21,7 +21,7 @@ JOIN partitions ON partitions.directory = indexes.directory AND partitions.topic
 LEFT JOIN (SELECT directory, max(is_clean) AS is_clean FROM brokers GROUP BY directory) stops ON stops.directory = indexes.directory
 WHERE (indexes.segment_base < last_segment_base OR coalesce(is_clean, false))
   AND (indexes.timestamp_ms < -1 OR (indexes.timestamp_ms >= 0
-    AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms)))
+    AND (base_offset IS NULL OR indexes.offset > running.last_offset OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms)))
 UNION ALL
 SELECT segments.directory, segments.topic, segments.partition, segment_base, last_entry_ms, latest_ms, CAST(NULL AS INT), segment
 FROM (SELECT directory, topic, partition, segment_base, max(segment) AS segment, max(max_timestamp_ms) AS latest_ms,
