@@ -19,6 +19,8 @@ from starlette.types import ASGIApp
 from broker.control.app import build_app
 from broker.control.hosting import Clusters, Hosted
 from broker.control.topics import log_of
+from broker.steering.journal.entries import as_json, decode
+from broker.steering.journal.ring import ANSWERED, Entry
 from simulator.disks import write_disks
 from simulator.engine import Cut, Engine
 from simulator.faults import Nemesis
@@ -30,6 +32,7 @@ from simulator.program_faults import ProgramFaults
 from simulator.story_diagram import diagram, unanswered
 from simulator.supervisor import Supervisor, summary
 from simulator.surroundings import surroundings
+from simulator.wire_log import Exchange
 from storage.log.partition_log import PartitionLog
 
 MOST_AFTER_S = 1_800
@@ -77,9 +80,11 @@ class ApplicationRun(Engine):
         seed: int,
         options: Options,
         until_ms: float = math.inf,
+        check: Callable[["ApplicationRun"], None] = lambda _run: None,
     ) -> None:
+        """``check`` is called when all processes have ended."""
         super().__init__(seed, options.minutes * 60 + MOST_AFTER_S)
-        self._main, self.options = main, options
+        self._main, self.options, self._check = main, options, check
         self.findings: dict[str, None] = {}
         """Broken promises, each once."""
         self.broken_ms: int | None = None
@@ -179,6 +184,7 @@ class ApplicationRun(Engine):
             await self.supervisor.stop_all()
         for program in self.programs:
             self.supervisor.lost(program)
+        self._check(self)
         for failure in self.servers.tasks.failures:
             self.violate(f"a broker's task failed: {failure!r}")
         if self.findings:
@@ -212,6 +218,13 @@ class ApplicationRun(Engine):
         """Let the story show what happened around the timestamp of a record."""
         begin_ms = BEGIN_NS // 1_000_000
         self.focus_us = max(timestamp_ms - begin_ms, 0) * 1000
+
+    def requests(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the requests of each instance, in the order in which it sent them, as the control plane's journal."""
+        return {
+            name: [_as_entry(number, each) for number, each in enumerate(exchanges)]
+            for name, exchanges in self.network.wire.of.items()
+        }
 
     def high_watermark(self, topic: str, partition: int) -> int:
         """Return up to where all in-sync replicas have a partition; -1 if no replica runs."""
@@ -270,6 +283,16 @@ class ApplicationRun(Engine):
                     return True
             await sleep_ms(_LOOK_MS)
         return False
+
+
+def _as_entry(number: int, exchange: Exchange) -> dict[str, Any]:
+    frame, answer = exchange.request[4:], exchange.response
+    entry = Entry(
+        number, exchange.sent_us // 1000, -1 if answer is None else exchange.received_us - exchange.sent_us,
+        exchange.broker, exchange.connection, frame, answer, len(frame), len(answer or b""), None,
+        "never answered" if answer is None else ANSWERED, exchange.sent_us,
+    )  # fmt: skip
+    return as_json(entry, decode(entry), None, lambda _topic_id: None)
 
 
 def _close(task: asyncio.Task[Any]) -> None:

@@ -137,11 +137,6 @@ class Servers:
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
-    @property
-    def all_are_up(self) -> bool:
-        """Whether each broker runs."""
-        return len(self.up) == len(self.cluster.nodes)
-
     def play(self, release: str | None) -> None:
         """Emulate that release of Kafka from the next start on; None: the newest one."""
         self._options = replace(self._options, as_version=release)

@@ -196,17 +196,17 @@ class Nemesis:
         network.disturbances.append(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
 
     async def _kill(self, fault: Fault, _chance: Random) -> None:
-        if fault.broker in self._servers.up and self._may_be_killed(fault.broker):
+        if fault.broker in self._servers.up and self.may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} is killed")
             self._servers.kill(fault.broker)
             await self._come_back(fault)
 
-    def _may_be_killed(self, broker: int) -> bool:
+    def may_be_killed(self, broker: int) -> bool:
         """Whether partitions of the broker keep an in-sync replica that did not lose power."""
         return self._servers.may_be_killed(broker, self._without_power)
 
     def _may_end(self, broker: int) -> bool:
-        return not self._restarting and self._may_be_killed(broker)
+        return not self._restarting and self.may_be_killed(broker)
 
     async def _cut_power(self, fault: Fault, chance: Random) -> None:
         """Cut the power only if another in-sync replica survives: otherwise Kafka loses records, too."""
@@ -223,7 +223,7 @@ class Nemesis:
             self.note(f"the disk of broker {fault.broker} fails with its next write")
             self._servers.fail_write(fault.broker, chance.choice((None, 0, 7, 61, 100)))
             await sleep_ms(fault.lasts_ms)
-            if fault.broker in self._servers.up and not self._restarting and self._may_be_killed(fault.broker):
+            if fault.broker in self._servers.up and not self._restarting and self.may_be_killed(fault.broker):
                 self.note(f"broker {fault.broker} is killed, and its disk is repaired")
                 self._servers.kill(fault.broker)
                 self._servers.mend(fault.broker)
@@ -235,7 +235,7 @@ class Nemesis:
 
     async def _stop(self, fault: Fault, _chance: Random) -> None:
         servers = self._servers
-        if fault.broker in servers.up and fault.broker not in servers.paused and self._may_be_killed(fault.broker):
+        if fault.broker in servers.up and fault.broker not in servers.paused and self.may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} is stopped")
             await self._servers.stop(fault.broker)
             await self._come_back(fault)
@@ -248,7 +248,7 @@ class Nemesis:
 
     async def _pause(self, fault: Fault, _chance: Random) -> None:
         servers = self._servers
-        if fault.broker in servers.up and fault.broker not in servers.paused and self._may_be_killed(fault.broker):
+        if fault.broker in servers.up and fault.broker not in servers.paused and self.may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} hangs")
             servers.pause(fault.broker)
             await sleep_ms(fault.lasts_ms)
@@ -273,7 +273,7 @@ class Nemesis:
             if (
                 kill
                 and leader in servers.up
-                and self._may_be_killed(leader)
+                and self.may_be_killed(leader)
                 and not self._restarting
                 and servers.lives == life
             ):
@@ -300,7 +300,7 @@ class Nemesis:
             place = servers.coordinated_at(name)
             if then == "move" and place is not None:
                 self._move(INTERNAL[1], place[1], fault.broker, chance.choice((0, 0, 500)))
-            elif then == "kill" and place is not None and not self._restarting and self._may_be_killed(place[0]):
+            elif then == "kill" and place is not None and not self._restarting and self.may_be_killed(place[0]):
                 self.note(f"broker {place[0]}, which coordinates {name}, is killed")
                 servers.kill(place[0])
             await sleep_ms(half_ms)

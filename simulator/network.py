@@ -18,6 +18,7 @@ from simulator.loop import VirtualLoop
 from simulator.plan import PARTITION
 from simulator.program import CURRENT, refuse
 from simulator.trace import Trace
+from simulator.wire_log import WireLog
 
 FASTEST_US, SLOWEST_US = 200, 3_000
 _CHOPPED_ONE_IN = 40
@@ -322,6 +323,8 @@ class Network:
     """Port of the client's end of a user's connection -> its process."""
     context: Context = field(default_factory=copy_context)
     """Context of everything that happens at the brokers' ends."""
+    wire: WireLog = field(default_factory=WireLog)
+    """What users' programs exchanged."""
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -375,10 +378,11 @@ class Network:
         name = "program" if program is None else program.name
         link = await self.connect(name, port)
         self.names[link.number] = name
-        protocol = factory()
+        protocol, log = factory(), self.wire.connection(name, link.broker, link.number)
 
         def observe(what: str, data: bytes) -> None:
             self.trace.exchange(self.now_us, name, f"{what}, broker {link.broker}", data)
+            (log.sends if what == "sends" else log.receives)(data, self.now_us)
             if program is not None:
                 program.exchange()
 

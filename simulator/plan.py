@@ -84,7 +84,7 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 _PROCESSES = "processes"
 OF_PROGRAMS: Mapping[str, Sequence[str]] = {
     "network": (*TRAFFIC, SLOW_ANSWER, PARTITION),
-    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE),
+    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE, OUTAGE),
     _PROCESSES: ("client", "client", "twin", FREEZE, FREEZE),
     "groups": (REBALANCE, EVICTION),
     "disks": LOSING,

@@ -23,8 +23,9 @@ _LOOK_MS = 100
 _MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000
 _TOGETHER_MS = (200, 2_000, 8_000)
 """How long a new instance runs beside the old one, of which each replacement has one."""
-_FROZEN_MS = (10_000, 20_000)
-"""How long a process may be frozen, besides the duration of its fault: longer than the sessions of most groups."""
+_FROZEN_MS, _MOST_OF_OTHER = 15_000, 100
+"""How long a process may be frozen, besides the duration of its fault: longer than the sessions of most groups; and for
+how many exchanges of an instance that has taken its place."""
 
 
 class Instance:
@@ -268,7 +269,7 @@ class Supervisor:
         if process is None:
             return "no process runs that could freeze"
         instance = process.instances[-1]
-        self.spawn(self._freeze(process, instance, chance, chance.choice((lasts_ms, *_FROZEN_MS))))
+        self.spawn(self._freeze(process, instance, chance, chance.choice((lasts_ms, _FROZEN_MS))))
         return f"{instance.program.name} is to freeze"
 
     async def _freeze(self, process: Process, instance: Instance, chance: Random, lasts_ms: int) -> None:
@@ -284,7 +285,7 @@ class Supervisor:
             instance.written_off = True
             new = process.begin()
             self.note(new.program, f"is started, because {program.name} seems dead")
-            await self._exchanged(new, chance.randrange(1, _MOST_EXCHANGES), lasts_ms)
+            await self._exchanged(new, chance.randrange(1, _MOST_OF_OTHER), _FROZEN_MS)
         if instance.ended.done():
             return
         self.note(program, "goes on")

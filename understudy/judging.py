@@ -1,4 +1,4 @@
-"""Conformance of a running cluster's clients: runs `understudy conformance` on its journal, in a separate process."""
+"""Runs `understudy conformance` on a journal, and `understudy audit` on client logs, in a separate process."""
 
 import json
 import subprocess
@@ -70,20 +70,45 @@ def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) ->
     if not entries:
         return Conformance((), (), {})
     with tempfile.TemporaryDirectory(prefix="understudy-conformance-") as folder:
-        journal, found = Path(folder) / "journal.json", Path(folder) / "found.json"
+        journal = Path(folder) / "journal.json"
         journal.write_text(json.dumps(entries), encoding="utf-8")
-        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "conformance", str(journal)]
-        command += ["--format", "json", "--quiet", "--out", str(found)]
-        command += [part for name in software for part in ("--software", name)]
+        named = [part for name in software for part in ("--software", name)]
+        return conformance_of(_report(["conformance", str(journal), *named], f"{len(entries)} requests"))
+
+
+def findings_of_client_logs(lines: Sequence[str]) -> list[str]:
+    """Check client logs by `understudy audit --history` (docs/audit.md); return a line for each kind of finding.
+
+    Raises:
+        ConformanceError: `understudy audit` failed, as for :func:`judge`.
+    """
+    with tempfile.TemporaryDirectory(prefix="understudy-client-logs-") as folder:
+        (Path(folder) / "clients.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        document = _report(["audit", "--history", folder], f"{len(lines)} events")
+    return [
+        f"{each['check']}: {each['title']} ({each['count']} x): "
+        + ", ".join(f"{name} {value}" for name, value in each["rows"][0].items())
+        for each in document["findings"]
+        if each["severity"] != "info"
+    ]
+
+
+def _report(arguments: Sequence[str], what: str) -> Mapping[str, Any]:
+    """Run a command of the pipeline in a separate process; return its report."""
+    with tempfile.TemporaryDirectory(prefix="understudy-report-") as folder:
+        out = Path(folder) / "report.json"
+        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), *arguments]
+        command += ["--format", "json", "--quiet", "--out", str(out)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         except subprocess.TimeoutExpired:
             raise ConformanceError(
-                f"{len(entries)} requests could not be examined in {LIMIT_S:g} s; ask for those `since` a later time"
+                f"{what} could not be examined in {LIMIT_S:g} s; ask for those `since` a later time"
             ) from None
-        if done.returncode not in {0, 1} or not found.exists():
-            raise ConformanceError(done.stderr.strip() or f"understudy conformance ended with {done.returncode}")
-        return conformance_of(json.loads(found.read_text(encoding="utf-8")))
+        if done.returncode not in {0, 1} or not out.exists():
+            raise ConformanceError(done.stderr.strip() or f"understudy {arguments[0]} ended with {done.returncode}")
+        document: Mapping[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        return document
 
 
 def conformance_of(document: Mapping[str, Any]) -> Conformance:

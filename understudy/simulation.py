@@ -12,6 +12,7 @@ random comes from the seed: the faults, the order of events, what the program ge
 
 import asyncio
 import importlib
+import json
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
@@ -23,9 +24,10 @@ from typing import Any, Literal
 from understudy import server_path
 from understudy.aio import AsyncCluster
 from understudy.errors import ControlError
+from understudy.exam.wire import broken_rules
 from understudy.fault_kinds import FAULTS
-from understudy.judging import Conformance, judge
-from understudy.results import Record, Written
+from understudy.judging import Conformance, findings_of_client_logs, judge
+from understudy.results import JournalEntry, Record, Written
 from understudy.transport import Address, AsyncTransport
 
 _PAUSE_S = 0.1
@@ -144,6 +146,7 @@ class Simulation:
         self.random = Random(f"{engine.seed} test")  # noqa: S311 - replayed from the seed
         """A generator for the function's own decisions."""
         self.bootstrap_servers: list[str] = [f"127.0.0.1:{port}" for port in engine.servers.ports]
+        self._client_logs: list[str] = []
         self.cluster = SimulatedCluster(Address(""), self.bootstrap_servers, transport=_InProcess(engine))
         """All operations of `understudy.AsyncCluster`: faults, clock, brokers, holds, journal, diagrams."""
 
@@ -156,6 +159,25 @@ class Simulation:
     def note(self, text: str) -> None:
         """Add a line to the story."""
         self._engine.trace.add(self._engine.network.now_us, "test", text)
+
+    def log(self, client: str, event: str, **fields: object) -> None:
+        """Note what a client of the program has done, for :meth:`check_client_logs`.
+
+        `event` and `fields` are those of client logs in docs/audit.md: `sim.log("producer-1", "sent", id="17",
+        topic="orders")`. `client` names one life of one producer or consumer.
+        """
+        self._client_logs.append(json.dumps({"event": event, "client": client, **fields}))
+
+    async def check_client_logs(self) -> None:
+        """Check what the program has noted: records lost, twice, reordered, aborted but read, offsets that go back.
+
+        These are the checks `history-*` of `understudy audit --history`. It starts a process, and takes about two
+        seconds of real time. Raises AssertionError: there are findings.
+        """
+        with importlib.import_module("simulator.surroundings").outside():
+            found = findings_of_client_logs(self._client_logs)
+        if found:
+            raise AssertionError("; ".join(found))
 
     def process(self, name: str, start: Callable[[], Awaitable[Any]], *, restart: bool = True) -> Process:
         """Start a process of the program: `start()` returns the coroutine of an instance.
@@ -361,6 +383,18 @@ def run(
     return outcome
 
 
+def _check_requests(engine: Any) -> None:
+    """Report the first request of each instance that breaks a rule of the protocol."""
+    for name, entries in engine.requests().items():
+        broken = broken_rules([JournalEntry(**each) for each in entries])
+        if broken:
+            first, more = broken[0], f"; {len(broken) - 1} more" if len(broken) > 1 else ""
+            engine.violate(
+                f"{name} breaks a rule of the protocol at {first.entry.at_ms / 1000:.3f} s: {first.entry.api} "
+                f"v{first.entry.version} to broker {first.entry.broker}: {first.text}{more}"
+            )
+
+
 def play(
     main: Main, seed: int, chosen: Any, until_ms: float = math.inf, *, detailed: bool = False, apart: bool = False
 ) -> tuple[Outcome, BaseException | None]:
@@ -371,7 +405,7 @@ def play(
     ``apart``: this process ends with the run.
     """
     engine = importlib.import_module("simulator.application").ApplicationRun(
-        lambda own: main(Simulation(own)), seed, chosen, until_ms
+        lambda own: main(Simulation(own)), seed, chosen, until_ms, _check_requests
     )
     engine.run(apart=apart)
     outcome = Outcome(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.producer.transaction_manager import TransactionManager
 
 from simulator import plan
 from simulator.application import ApplicationRun, Options
@@ -84,7 +85,7 @@ def test_a_paused_process_runs_no_line_and_goes_on_with_what_became_due() -> Non
 
     async def tick(sim: Simulation) -> None:
         while True:
-            await asyncio.sleep(1)
+            await sleep_ms(1_000)
             ticks.append(sim.now_s)
 
     async def instance(sim: Simulation) -> None:
@@ -121,15 +122,15 @@ def test_a_killed_or_stopped_process_may_be_paused() -> None:
     """SIGKILL ends it, and a clean stop reaches it when it goes on."""
     lines: list[str] = []
 
-    async def sleep(name: str) -> None:
+    async def linger(name: str) -> None:
         try:
             await sleep_ms(1_000_000)
         finally:
             lines.append(name)
 
     async def main(sim: Simulation) -> None:
-        killed = sim.process("killed", lambda: sleep("killed"))
-        stopped = sim.process("stopped", lambda: sleep("stopped"))
+        killed = sim.process("killed", lambda: linger("killed"))
+        stopped = sim.process("stopped", lambda: linger("stopped"))
         await sleep_ms(1_000)
         killed.pause()
         stopped.pause()
@@ -362,3 +363,36 @@ def test_a_finding_names_the_line_that_calls_a_check() -> None:
     with pytest.raises(argparse.ArgumentTypeError) as raised:
         duration_ms("soon")
     assert re.search(r" at \S*test_programs\.py:\d+$", summary(raised.value))
+
+
+def test_a_request_that_breaks_a_rule_of_the_protocol_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without being asked for: the first one of an instance, with its time, API and broker."""
+    increment = TransactionManager.increment_sequence_number
+
+    def skip(self: Any, partition: Any, count: int) -> None:
+        increment(self, partition, count + (len(skipped) == 20))
+        skipped.append(count)
+
+    for wrong in (False, True):
+        skipped: list[int] = [] if wrong else [0] * 100
+        monkeypatch.setattr(TransactionManager, "increment_sequence_number", skip)
+        findings = calm_run(copier.right, topics=copier.TOPICS, minutes=0.2).findings
+        broken = [each for each in findings if "breaks a rule of the protocol" in each]
+        assert bool(broken) == wrong, findings
+    assert re.search(
+        r"copier\.\d breaks a rule .* at \d+\.\d{3} s: Produce v\d+ to broker \d: .* comes next", broken[0]
+    )
+
+
+def test_client_logs_are_checked_by_one_call() -> None:
+    """What the program notes is checked as `audit --history` does; a record that comes twice is named."""
+
+    async def main(sim: Simulation, times: int) -> None:
+        sim.log("producer", "sent", id="1", topic="in")
+        for offset in range(times):
+            sim.log("reader", "polled", id="1", topic="in", partition=0, offset=offset)
+        await sim.check_client_logs()
+
+    assert calm_run(lambda sim: main(sim, 1)).findings == ()
+    (finding,) = calm_run(lambda sim: main(sim, 2)).findings
+    assert "history-duplicate: one record at two offsets" in finding

@@ -100,6 +100,16 @@ def problems(clients: Iterable[Client], entries: Sequence[JournalEntry], *, habi
     )
 
 
+def broken_rules(entries: Sequence[JournalEntry]) -> list[Problem]:
+    """Return the MUST rules that a process has broken with any options, in the order of its requests."""
+    found = [problem for rule in RULES for problem in rule(entries)]
+    sent = list(witnesses.batches(entries))
+    for batch, text in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
+        found.append(Problem(batch.entry, text))
+    found += _producer_ids(entries, sent)
+    return sorted((each for each in found if each.level is Level.MUST), key=lambda each: each.entry.id)
+
+
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
@@ -220,14 +230,13 @@ def _batches(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Proble
     if idempotent:
         for batch, text in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
             yield Problem(batch.entry, text)
-        yield from _producer_ids(client, entries, sent)
+        yield from _producer_ids(entries, sent)
 
 
-def _producer_ids(
-    client: Client, entries: Sequence[JournalEntry], sent: Sequence[witnesses.Batch]
-) -> Iterator[Problem]:
+def _producer_ids(entries: Sequence[JournalEntry], sent: Sequence[witnesses.Batch]) -> Iterator[Problem]:
     """Return requests with a producer id or epoch that was not granted, or after a newer one was granted and used."""
     granted: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    transactional = {each.producer_id for each in sent if each.transactional}
     for entry in entries:
         if entry.api in {"InitProducerId", "EndTxn"} and _succeeded(entry):
             answer = entry.response or {}
@@ -239,8 +248,8 @@ def _producer_ids(
         for entry in entries
         if entry.api in {"EndTxn", "TxnOffsetCommit", "AddOffsetsToTxn"} and entry.request
     ]
-    bumps = not _transactional(client.options)  # a producer that is only idempotent may raise its epoch itself, KIP-360
     for entry, producer_id, epoch in uses:
+        bumps = producer_id not in transactional  # one that is only idempotent may raise its epoch itself, KIP-360
         epochs = [each for each, _ in granted.get(producer_id, ())]
         if not epochs or not (epoch in epochs or (bumps and epoch > min(epochs))):
             yield Problem(entry, f"producer id {producer_id} with epoch {epoch} was not granted to this producer")
@@ -289,7 +298,7 @@ class _Member:
 
     granted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     dead: dict[str, int] = field(default_factory=dict)
-    used: int = -1
+    used: dict[str, int] = field(default_factory=dict)
 
     def joins(self, entry: JournalEntry) -> Iterator[Problem]:
         """Judge the member id of a JoinGroup."""
@@ -311,10 +320,10 @@ class _Member:
             return  # it never became a member, such as one that only commits offsets
         if generation not in self.granted.get(member, ()):
             yield Problem(entry, f"member {member!r} was not granted generation {generation}")
-        elif generation < self.used:
-            yield Problem(entry, f"generation {generation} is used after generation {self.used}")
+        elif generation < self.used.get(member, -1):
+            yield Problem(entry, f"generation {generation} is used after generation {self.used[member]}")
         else:
-            self.used = generation
+            self.used[member] = generation
 
     def leaves(self, entry: JournalEntry) -> Iterator[Problem]:
         """Judge the member ids of a LeaveGroup."""

@@ -1,0 +1,91 @@
+"""The requests of a program and the responses that reached it, as its process saw them: what rules are checked against.
+
+The brokers' journal has requests in the order of their arrival, and responses that were lost on their way.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from protocol.apis import ApiKey
+
+KEPT: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.JOIN_GROUP,
+        ApiKey.HEARTBEAT,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+    }
+)
+"""The APIs of which requests are kept: those that have an effect."""
+_SIZE = 4
+
+
+class Exchange(NamedTuple):
+    """A request, and its response if that has reached the program; both as frames, with their sizes in front."""
+
+    sent_us: int
+    received_us: int
+    broker: int
+    connection: int
+    request: bytes
+    response: bytes | None
+
+
+class _Frames:
+    """Splits a stream into its frames, which are kept with their sizes."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def split(self, data: bytes) -> Iterator[bytes]:
+        """Take bytes; return the frames that are complete."""
+        rest = self._rest + data if self._rest else data
+        while len(rest) >= _SIZE and len(rest) - _SIZE >= (size := int.from_bytes(rest[:_SIZE])):
+            yield rest[: _SIZE + size]
+            rest = rest[_SIZE + size :]
+        self._rest = rest
+
+
+class Connection:
+    """One connection of a program."""
+
+    def __init__(self, log: "WireLog", program: str, broker: int, number: int) -> None:
+        self._log, self._program, self._broker, self._number = log, program, broker, number
+        self._sent, self._received = _Frames(), _Frames()
+        self._waiting: dict[bytes, int] = {}
+        """Correlation id -> place of its request in the log."""
+
+    def sends(self, data: bytes, at_us: int) -> None:
+        """Take what the program sends."""
+        for frame in self._sent.split(data):
+            if int.from_bytes(frame[4:6]) in KEPT:
+                requests = self._log.of.setdefault(self._program, [])
+                self._waiting[frame[8:12]] = len(requests)
+                requests.append(Exchange(at_us, -1, self._broker, self._number, frame, None))
+
+    def receives(self, data: bytes, at_us: int) -> None:
+        """Take what reaches the program."""
+        for frame in self._received.split(data):
+            if (place := self._waiting.pop(frame[4:8], None)) is not None:
+                requests = self._log.of[self._program]
+                requests[place] = requests[place]._replace(received_us=at_us, response=frame)
+
+
+class WireLog:
+    """What all connections of a run exchanged."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[Exchange]] = {}
+        """Name of an instance -> its requests, in the order in which it sent them."""
+
+    def connection(self, program: str, broker: int, number: int) -> Connection:
+        """Add a connection of a program."""
+        return Connection(self, program, broker, number)
