@@ -1,6 +1,7 @@
 """The compiled build: the list of its modules, and the wheel that `make compiled` makes and tests."""
 
 import ast
+import re
 import subprocess
 import sys
 import zipfile
@@ -26,6 +27,19 @@ def test_each_compiled_module_exists_once() -> None:
     files = [file.relative_to(ROOT) for matched in found.values() for file in matched]
     assert len(files) == len(set(files)) > 20
     assert {file.parts[0] for file in files} <= set(server_path.SERVER_PACKAGES)
+
+
+def test_no_compiled_module_imports_the_control_api() -> None:
+    """A wheel has it by another name, to which the build changes sources only: the server would not start."""
+    files = [file for pattern in listed() for file in ROOT.glob(pattern)]
+    assert imports_control_api("def f():\n    from control_api.times import local_time")
+    assert imports_control_api("import control_api")
+    assert [file for file in files if imports_control_api(file.read_text(encoding="utf-8"))] == []
+
+
+def imports_control_api(source: str) -> bool:
+    """Whether a module imports it, anywhere."""
+    return re.search(r"^\s*(from|import) control_api\b", source, re.MULTILINE) is not None
 
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:

@@ -151,11 +151,19 @@ def _at_the_end(cluster: "Cluster", seen: _Seen) -> Iterator[str]:
         for place, start in by_client[client]:
             if start is not None and start[1] == ends[place]:
                 group, offset = start
-                by = cluster.group_timelines.committer(group, *place)
+                by = _commit_of(cluster.group_timelines.last_commit(group, *place))
                 yield (
                     f"client {client} started {place[0]}-{place[1]} at offset {offset}, the log end, which group "
                     f"{group} has committed{by}: the group has read all records"
                 )
+
+
+def _commit_of(commit: tuple[int, str | None] | None) -> str:
+    """Write when and by whom an offset was committed; empty if that is not known."""
+    if commit is None:
+        return ""
+    at_ms, client = commit
+    return f" at {local_time(at_ms)} by " + ("the control plane" if client is None else f"client {client}")
 
 
 def _end_of(cluster: "Cluster", place: Place) -> int:

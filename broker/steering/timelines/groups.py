@@ -45,7 +45,6 @@ from broker.steering.timelines.group_events import (
     is_unloading,
 )
 from broker.time.clock import Clock
-from control_api.times import local_time
 from protocol.apis import ApiKey
 from protocol.codec import first_error
 from protocol.errors import ErrorCode, KafkaError
@@ -89,14 +88,9 @@ class GroupTimelines:
         """Return the last successful request of a member, if it is still known."""
         return self._signs.get((name, member_id))
 
-    def committer(self, name: str, topic: str, partition: int) -> str:
-        """Write when and by which client an offset was committed last; empty if that is not known."""
-        known = self._commits.get((name, topic, partition))
-        if known is None:
-            return ""
-        return f" at {local_time(known[0])}" + (
-            " by the control plane" if known[1] is None else f" by client {known[1]}"
-        )
+    def last_commit(self, name: str, topic: str, partition: int) -> tuple[int, str | None] | None:
+        """Return when an offset was committed last and by which client (None: the control plane), if that is known."""
+        return self._commits.get((name, topic, partition))
 
     def clear(self) -> None:
         """Remove all events."""
