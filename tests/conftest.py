@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 import pytest
@@ -32,6 +33,7 @@ STARTERS = {
     "tests.forking",
     "tests.hostile.attack",
     "subprocess",
+    "tests.server",
     "tests.serving",
     "tests.understudy.serving",
     "understudy.launcher",
@@ -87,7 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function):
             name = item.module.__name__
             if name not in modules:
-                modules[name] = any(map(is_starter, vars(item.module).values()))
+                modules[name] = module_starts(item.module)
             if modules[name] or STARTING_FIXTURES & set(item.fixturenames):
                 item.add_marker("processes")
     result = yield
@@ -120,6 +122,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     config.option.loadscopereorder = False
     return importlib.import_module("tests.scheduling").FileScheduling(config, log)
+
+
+def module_starts(module: ModuleType) -> bool:
+    """Whether a module has the means to start a process; a server of tests/scenarios is in process by itself."""
+    own = (value for value in vars(module).values() if getattr(value, "__module__", None) != "tests.server")
+    in_process = module.__name__.startswith("tests.scenarios.")
+    return any(map(is_starter, own if in_process else vars(module).values()))
 
 
 def is_starter(value: object) -> bool:

@@ -1,23 +1,28 @@
-"""``TARGET=kafka pytest tests/scenarios``: the same rows, asked of a real Apache Kafka (``on_kafka``).
+"""Where the rows are asked: of clusters in the test's own process, but those with the mark `sockets`, of servers.
 
+``TARGET=kafka pytest tests/scenarios``: of a real Apache Kafka (``on_kafka``). ``TARGET=server``: all of servers.
 ``TARGET=proxy``: through `understudy proxy` (``tests.through_proxy``).
 """
 
 import json
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from tests.conftest import BrokerWith
+from tests.in_process import ServersInProcess
 from tests.scenarios import on_kafka
 from tests.scenarios.core.asking import create, topic
 from tests.scenarios.guarded import Guarded, guarded_by
 from tests.scenarios.on_kafka import TARGET, OnKafka, kafkas
-from tests.serving import Server, start
+from tests.server import Server
+from tests.serving import Servers
 
+SERVER = "server"
 OUTCOMES = pytest.StashKey[dict[str, tuple[str, str]]]()
 
 
@@ -32,25 +37,20 @@ class Lasting(Protocol):
 
 
 class LastingUnderstudy:
-    """Ours."""
+    """Ours, in process or not."""
 
-    def __init__(self, data_dir: Path, settings: dict[str, object]) -> None:
-        self._options = {"settings": settings, "data_dir": data_dir}
+    def __init__(self, started: BrokerWith, data_dir: Path, settings: dict[str, object]) -> None:
+        self._started, self._options = started, {"settings": settings, "data_dir": str(data_dir)}
         self.server = self._start()
 
     def _start(self) -> Server:
-        server = Server(start(**self._options))
+        server = self._started(**self._options)
         server.freeze()
         return server
 
-    def stop(self) -> None:
-        """Stop it."""
-        self.server.finish_test()
-        self.server.process.stop()
-
     def restart(self) -> Server:
         """Stop and start."""
-        self.stop()
+        self.server.stop()
         self.server = self._start()
         return self.server
 
@@ -95,6 +95,32 @@ def real_clusters() -> Iterator[None]:
     on_kafka.end()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with the mark `also_over_sockets` both ways."""
+    if TARGET == "understudy" and metafunc.definition.get_closest_marker("also_over_sockets") is not None:
+        metafunc.parametrize("broker_with", ["in process", SERVER], indirect=True)
+
+
+def over_sockets(item: pytest.Function) -> bool:
+    """Whether a test runs on a server's process: all do if the target is one, and those with the mark `sockets`."""
+    own = item.callspec.params.get("broker_with") if hasattr(item, "callspec") else None
+    return TARGET in {SERVER, "proxy"} or own == SERVER or item.get_closest_marker("sockets") is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that start a server's process."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "broker_with" in item.fixturenames and over_sockets(item):
+            item.add_marker("processes")
+
+
+@pytest.fixture(scope="session")
+def clusters_in_process() -> Iterator[ServersInProcess]:
+    """All clusters in process, on one event loop."""
+    with ServersInProcess() as running:
+        yield running
+
+
 if TARGET == "kafka":
 
     @pytest.fixture
@@ -116,17 +142,18 @@ if TARGET == "kafka":
 else:
 
     @pytest.fixture
-    def lasting_with(tmp_path: Path) -> Iterator[LastingWith]:
+    def broker_with(request: pytest.FixtureRequest) -> Iterator[BrokerWith]:
+        """A factory of clusters in process; of servers for a test with the mark `sockets`."""
+        fixture = "servers" if over_sockets(request.node) else "clusters_in_process"
+        running: Servers | ServersInProcess = request.getfixturevalue(fixture)
+        with running.test():
+            yield running.fresh
+
+    @pytest.fixture
+    def lasting_with(broker_with: BrokerWith, tmp_path: Path) -> LastingWith:
         """A factory of brokers of ours, each over a directory of its own."""
-        running: list[LastingUnderstudy] = []
-
-        def started(settings: dict[str, object]) -> Lasting:
-            running.append(LastingUnderstudy(tmp_path / str(len(running)), settings))
-            return running[-1]
-
-        yield started
-        for each in running:
-            each.stop()
+        numbers = count()
+        return lambda settings: LastingUnderstudy(broker_with, tmp_path / str(next(numbers)), settings)
 
 
 # --- what came of each test, for the ledger (tests/differential/rows.py) --------------------------------------------

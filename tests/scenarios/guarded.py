@@ -14,7 +14,7 @@ from protocol.messages.create_acls import AclCreation, AclCreationResult, Create
 from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsFilterResult, DeleteAclsRequest
 from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from tests.conftest import BrokerWith
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 SETTINGS: dict[str, object] = {

@@ -138,18 +138,17 @@ class OnKafka(Server):
         """No row may look into Kafka's process."""
         ours_alone("looks at the process")
 
-    def wire(
+    def connected(
         self,
-        broker: int = 1,
+        address: str,
         *,
         client_id: str | None = "test",
         patience_s: float = PATIENCE_S,
         source: str | None = None,
     ) -> Wire:
-        """A connection to a broker, closed when the test is over."""
-        made = PatientWire(self.addresses[broker - 1], client_id, patience_s, source)
+        """Connect."""
+        made = PatientWire(address, client_id, patience_s, source)
         made.addresses = self.addresses
-        self.opened.append(made)
         return made
 
     def control(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:

@@ -14,8 +14,7 @@ from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAut
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.conftest import BrokerWith
 from tests.ports import free_ports
-from tests.scenarios.on_kafka import OnKafka, PatientWire
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256", "OAUTHBEARER"]
@@ -52,11 +51,7 @@ class Guarded:
 
     def stranger(self) -> Wire:
         """A connection to that listener, closed when the test is over."""
-        made = (PatientWire if isinstance(self.server, OnKafka) else Wire)(self.address)
-        if isinstance(made, PatientWire):
-            made.addresses = self.server.addresses
-        self.server.opened.append(made)
-        return made
+        return self.server.wire_to(self.address)
 
     def known(self, token: bytes = ALICE) -> Wire:
         """A connection that has authenticated with PLAIN."""

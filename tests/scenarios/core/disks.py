@@ -13,10 +13,11 @@ from protocol.messages.fetch import PartitionData
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.records.batch import RecordBatch
 from protocol.records.records import Record, build_batch, read_records
+from tests.conftest import BrokerWith
 from tests.differential.cluster import KafkaCluster
 from tests.scenarios.core.asking import create, fetch, produced, topic
 from tests.scenarios.on_kafka import TARGET, OnKafka
-from tests.serving import Server, start
+from tests.server import Server
 from tests.wire import Wire
 
 QUICK = {
@@ -38,7 +39,8 @@ Pair = tuple[bytes, bytes | None]
 class Disk:
     """The broker, its directory, and short ways to ask about a topic's partition 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, broker_with: BrokerWith | None = None) -> None:
+        self._started = broker_with
         self._place = Path(tempfile.mkdtemp(prefix="disk-"))
         self.folder = self._place / "data"
         self._kafka: OnKafka | None = None
@@ -55,7 +57,8 @@ class Disk:
             self._kafka.control("POST", "/v1/brokers/1/start") if self._server else self._kafka.cluster.start()
             self._server = self._kafka
         else:
-            self._server = Server(start(data_dir=self.folder, settings=QUICK))
+            assert self._started is not None
+            self._server = self._started(data_dir=str(self.folder), settings=QUICK)
             self._server.freeze()
 
     def stop(self, *, clean: bool) -> None:
@@ -66,10 +69,7 @@ class Disk:
         if self._kafka is not None:
             self._kafka.cluster.stop(1, clean=clean)
             return
-        if not clean:
-            server.process.process.kill()
-            server.process.process.wait()
-        server.process.stop()
+        server.stop() if clean else server.kill()
 
     def close(self) -> None:
         """End it; its directory goes."""

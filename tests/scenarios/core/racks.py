@@ -11,7 +11,7 @@ from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from tests.scenarios.core.asking import interest
 from tests.scenarios.core.batches import batch
-from tests.serving import until
+from tests.server import until
 
 RACKS = ("a", "b", "c")
 SETTINGS = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}

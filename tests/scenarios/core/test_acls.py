@@ -26,7 +26,7 @@ from tests.scenarios.guarded import (
     filtered,
     guarded_by,
 )
-from tests.serving import Server
+from tests.server import Server
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 

@@ -27,6 +27,7 @@ from tests.scenarios.responses import summary
 from tests.wire import Wire
 from tools.compact_json import dumps
 
+pytestmark = pytest.mark.also_over_sockets("it has a request of each API")
 RECORD = Path(__file__).with_name("authorization.json")
 EXPECTED = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 

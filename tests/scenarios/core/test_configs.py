@@ -26,7 +26,7 @@ from protocol.messages.incremental_alter_configs import (
 from protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import create, created, topic
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

@@ -19,9 +19,10 @@ from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import created, fetch_request, interest, metadata, produce_request, records_of
 from tests.scenarios.core.asking import fetch as fetch_one
 from tests.scenarios.core.batches import batch
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Closed, Wire, header
 
+pytestmark = pytest.mark.also_over_sockets("frames and closed connections are what sockets carry")
 VERSIONS = ApiVersionsRequest("test", "1.0")
 
 

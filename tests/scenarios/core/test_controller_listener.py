@@ -17,7 +17,7 @@ from protocol.messages.incremental_alter_configs import (
 from protocol.messages.unregister_controller import UnregisterControllerRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.conftest import BrokerWith
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire, header
 
 BROKERS, CONTROLLERS = 1, 2
@@ -36,16 +36,14 @@ def broker(broker_with: BrokerWith) -> Server:
 
 def address(broker: Server) -> tuple[str, int]:
     """Where the controller listens."""
-    first = broker.process.ready.brokers[0]
+    first = broker.brokers[0]
     found = [each for each in first["listeners"] if each["name"] == "CONTROLLER"]
     return found[0]["host"], found[0]["port"]
 
 
 def at_controller(broker: Server) -> Wire:
     """A connection to the controller, closed when the test is over."""
-    made = Wire("{}:{}".format(*address(broker)))
-    broker.opened.append(made)
-    return made
+    return broker.wire_to("{}:{}".format(*address(broker)))
 
 
 def quorum(wire: Wire) -> tuple[list[str], list[tuple[int, list[tuple[str, str, int]]]]]:

@@ -29,7 +29,7 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.scenarios.core.asking import create, created, exists, produced, topic
 from tests.scenarios.core.batches import batch
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 NONE, INVALID, TIMED_OUT = ErrorCode.NONE, ErrorCode.INVALID_REQUEST, ErrorCode.REQUEST_TIMED_OUT

@@ -16,7 +16,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.conftest import BrokerWith
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 OLD = {

@@ -19,7 +19,7 @@ from tests.scenarios.core.asking import (
     records_deleted,
 )
 from tests.scenarios.core.batches import batch, sized
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 FIVE = batch(b"a", b"b", b"c", b"d", b"e")

@@ -25,7 +25,7 @@ from tests.scenarios.core.asking import (
     records_of,
 )
 from tests.scenarios.core.batches import batch, sized
-from tests.serving import until
+from tests.server import until
 from tests.wire import Wire
 
 

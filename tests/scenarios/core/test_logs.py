@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import BrokerWith
 from tests.scenarios.core.disks import Disk, lines
+from tests.scenarios.on_kafka import TARGET
 
 A, B = (b"k1", b"a"), (b"k2", b"b")
 COMPACT = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
@@ -13,20 +15,29 @@ ONE_EACH = 80
 HOUR_MS = 3_600_000
 
 
-@pytest.fixture(scope="module")
-def disk() -> Iterator[Disk]:
-    """A broker for all rows that leave it running."""
-    made = Disk()
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def own_disk() -> Iterator[Disk]:
+def own_disk(broker_with: BrokerWith) -> Iterator[Disk]:
     """A broker of the row's own."""
-    made = Disk()
+    made = Disk(broker_with)
     yield made
     made.close()
+
+
+if TARGET == "kafka":
+
+    @pytest.fixture(scope="module")
+    def disk() -> Iterator[Disk]:
+        """A broker for all rows that leave it running."""
+        made = Disk()
+        yield made
+        made.close()
+
+else:
+
+    @pytest.fixture
+    def disk(own_disk: Disk) -> Disk:
+        """A cluster in process costs less than what rows would leave to each other."""
+        return own_disk
 
 
 def compacted(disk: Disk, name: str, **configs: object) -> str:

@@ -17,7 +17,7 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, Me
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import RANDOM_ID, created, metadata, metadata_by_id, produced
 from tests.scenarios.core.batches import sized
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 ALL_OPERATIONS = 3576

@@ -18,7 +18,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReques
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.scenarios.core.asking import created, data_of, fetch_all, interest, produced
 from tests.scenarios.core.batches import batch
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 ONE = batch(b"a")

@@ -21,7 +21,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import create, created, data_of, fetch, produced, records_deleted, topic
 from tests.scenarios.core.batches import batch
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 LATEST, EARLIEST, LARGEST_TIME, LOCAL_EARLIEST, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6

@@ -8,7 +8,7 @@ from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import produced
 from tests.scenarios.core.batches import batch
 from tests.scenarios.core.racks import RACKS, RECORDS, SETTINGS, fetched, fill
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 
@@ -74,6 +74,7 @@ def test_a_broker_that_restarts_keeps_its_rack(cluster: Server) -> None:
     assert preferred(cluster.wire(1), "c") == (3, False)
 
 
+@pytest.mark.sockets("librdkafka connects to it")
 def test_librdkafka_reads_from_its_rack(cluster: Server) -> None:
     """`client.rack`: all its records come from broker 2, which does not lead."""
     fill(wires(cluster)[1], wires(cluster))

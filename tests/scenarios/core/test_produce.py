@@ -26,7 +26,7 @@ from tests.scenarios.core.asking import (
     topic,
 )
 from tests.scenarios.core.batches import T0_MS, batch, crc_is_right, sized, with_fields, with_records
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 HOUR_MS = 3_600_000

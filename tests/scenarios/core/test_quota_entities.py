@@ -16,7 +16,7 @@ from tests.scenarios.limits import (
     quotas_of,
     refusal,
 )
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 

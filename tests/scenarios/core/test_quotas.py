@@ -17,7 +17,7 @@ from tests.scenarios.core.asking import create, exists, fetch_all, interest, pro
 from tests.scenarios.core.batches import sized
 from tests.scenarios.limits import Entity, client, limit
 from tests.scenarios.on_kafka import TARGET, ours_alone
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 NAME = "foo"

@@ -6,9 +6,10 @@ import pytest
 
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import created
 from tests.scenarios.on_kafka import TARGET, ours_alone
-from tests.serving import Server, start
+from tests.server import Server
 
 
 def _leader_epoch(server: Server, name: str) -> int:
@@ -19,20 +20,14 @@ def _leader_epoch(server: Server, name: str) -> int:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_seed_draws_other_ids_in_another_life(tmp_path: Path, clean: bool) -> None:
+def test_a_seed_draws_other_ids_in_another_life(broker_with: BrokerWith, tmp_path: Path, clean: bool) -> None:
     """A topic made after a restart has an id of its own; and the broker is new to its cluster: epochs go on by two."""
     if TARGET == "kafka":
         ours_alone("a seed")
     ids = []
     for life in range(3):
-        server = Server(start(data_dir=tmp_path / "data", seed=7))
-        try:
-            ids.append(created(server.wire(), f"topic-{life}"))
-            assert _leader_epoch(server, "topic-0") == 2 * life
-        finally:
-            server.finish_test()
-            if not clean:
-                server.process.process.kill()
-                server.process.process.wait()
-            server.process.stop()
+        server = broker_with(data_dir=str(tmp_path / "data"), seed=7)
+        ids.append(created(server.wire(), f"topic-{life}"))
+        assert _leader_epoch(server, "topic-0") == 2 * life
+        server.stop() if clean else server.kill()
     assert len(set(ids)) == 3

@@ -10,7 +10,7 @@ from protocol.messages.fetch import FetchPartition, FetchResponse
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import answers, created, fetch_all, fetch_request, interest, metadata, produced
 from tests.scenarios.core.batches import batch
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 ONE = batch(b"x")

@@ -20,7 +20,7 @@ from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRe
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import RANDOM_ID, create, created, exists, metadata, topic
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 DEFAULT_CONFIG = 5

@@ -17,7 +17,7 @@ from protocol.messages.produce import PartitionProduceData, ProduceRequest, Prod
 from tests.scenarios.core.asking import created, fetch, produce_all
 from tests.scenarios.core.batches import batch, with_fields
 from tests.scenarios.core.test_configs import described
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 ONE = batch(b"a")

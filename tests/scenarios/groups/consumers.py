@@ -16,7 +16,7 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from tests.scenarios.groups.members import SETTINGS, G
-from tests.serving import until
+from tests.server import until
 from tests.wire import Wire
 
 SESSION_MS, INTERVAL_MS = 8_000, 1_000

@@ -43,7 +43,7 @@ from protocol.messages.share_fetch import (
 from protocol.messages.share_fetch import PartitionData as FetchedPartition
 from protocol.types import uuid_text
 from tests.scenarios.groups.members import SETTINGS
-from tests.serving import until
+from tests.server import until
 from tests.wire import Wire
 
 SHARE_SETTINGS: dict[str, object] = {

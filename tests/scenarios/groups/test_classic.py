@@ -21,7 +21,7 @@ from tests.scenarios.groups.members import (
     see_members,
     see_state,
 )
-from tests.serving import Server
+from tests.server import Server
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from tests.scenarios.groups.members import (
     rebalanced,
     see_members,
 )
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 NO_TOPIC = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")

@@ -16,7 +16,7 @@ from tests.scenarios.groups.consumers import (
     settled,
 )
 from tests.scenarios.groups.members import Member, commit, coordinated, offset_of
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 

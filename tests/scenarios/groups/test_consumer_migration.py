@@ -11,7 +11,7 @@ from tests.scenarios.core.asking import created
 from tests.scenarios.groups import members as classic
 from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, listing, member_of, outcome, settled
 from tests.scenarios.groups.members import Member, commit, coordinated
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 PROTOCOL = "range"

@@ -21,7 +21,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReques
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, settled
 from tests.scenarios.groups.members import G, commit, coordinated, offset_of
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 

@@ -8,7 +8,7 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, member_of, outcome, settled
 from tests.scenarios.groups.members import coordinated
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 FOLLOWED_MS = 100

@@ -26,7 +26,7 @@ from tests.scenarios.groups.consumers import (
     settled,
 )
 from tests.scenarios.groups.members import G, coordinated
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 GROUP_RESOURCE, SET = 32, 0

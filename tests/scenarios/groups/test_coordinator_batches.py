@@ -3,7 +3,7 @@
 from tests.scenarios.core.asking import batches_of, created, fetch
 from tests.scenarios.groups.members import commit, coordinated
 from tests.scenarios.transactions.test_authorization import begun
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 

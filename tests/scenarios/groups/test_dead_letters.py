@@ -23,7 +23,7 @@ from tests.scenarios.groups.sharers import (
     initialize,
     start_and_done,
 )
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 QUEUE = "dlq.orders"

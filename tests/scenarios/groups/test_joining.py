@@ -24,7 +24,7 @@ from tests.scenarios.groups.members import (
     see_members,
     see_state,
 )
-from tests.serving import Server
+from tests.server import Server
 
 PARKED_LONG_MS = 500_000
 

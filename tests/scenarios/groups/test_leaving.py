@@ -13,7 +13,7 @@ from tests.scenarios.groups.members import (
     rebalanced,
     see_state,
 )
-from tests.serving import Server
+from tests.server import Server
 from tests.wire import Wire
 
 

@@ -28,7 +28,7 @@ from tests.scenarios.groups.members import (
     offset_of,
     rebalanced,
 )
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 QUICK = {**SETTINGS, "offsets.retention.check.interval.ms": 1_000}

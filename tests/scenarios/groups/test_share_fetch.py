@@ -24,7 +24,7 @@ from tests.scenarios.groups.sharers import (
     start_and_done,
 )
 from tests.scenarios.on_kafka import TARGET, steered
-from tests.serving import Server, until
+from tests.server import Server, until
 
 TEN = [(0, 9, 1)]
 LOCK_MS = 2_000

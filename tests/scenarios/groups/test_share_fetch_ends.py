@@ -15,7 +15,7 @@ from tests.scenarios.core.asking import create, produced, topic
 from tests.scenarios.core.batches import batch
 from tests.scenarios.groups.sharers import SHARE_KEY, SHARE_SETTINGS, SHARES, Sharer, configure, initialize, only
 from tests.scenarios.limits import client, limit
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 WAIT_MS = 10_000

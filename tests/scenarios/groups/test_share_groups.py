@@ -15,7 +15,7 @@ from tests.scenarios.conftest import LastingWith
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import coordinated
 from tests.scenarios.groups.sharers import SHARE_SETTINGS, SHARES
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 SESSION_MS, INTERVAL_MS = 45_000, 1_000

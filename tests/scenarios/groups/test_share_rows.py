@@ -20,7 +20,7 @@ from tests.scenarios.core.asking import created, produced
 from tests.scenarios.core.batches import batch
 from tests.scenarios.groups.members import coordinated
 from tests.scenarios.groups.sharers import ACCEPT, SHARE_SETTINGS, SHARES, Sharer, configure, only
-from tests.serving import Server, until
+from tests.server import Server, until
 
 TEN = [(0, 9, 1)]
 

@@ -14,7 +14,7 @@ from tests.scenarios.groups.sharers import (
     acquired_of,
 )
 from tests.scenarios.groups.test_share_fetch import Queue
-from tests.serving import until
+from tests.server import until
 
 WAIT_MS = 3_000
 LOCK_MS = "25000"

@@ -26,7 +26,7 @@ from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import G, Member, commit, coordinated
 from tests.scenarios.groups.streams import HERE, STREAMS_SETTINGS, StreamsMember, described, shorten_sessions
-from tests.serving import Server, until
+from tests.server import Server, until
 from tests.wire import Wire
 
 FOLLOWED_MS = 1_000
