@@ -171,7 +171,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 def replace_ended(item: pytest.Item) -> None:
     """Tear down `kafka_module` and `kafka_session` if their server has ended, and the fixtures that use them.
 
-    They are set up anew for this test, which says so if it fails; the test during which the server ended has failed.
+    They are set up again for this test, whose report mentions it if it fails. The test during which the server
+    ended has failed.
     """
     pool = item.config.stash[POOL]
     for node in item.listchain()[:-1]:

@@ -97,7 +97,7 @@ class ReplicatedPartition:
         """Return the leader's log, provided that this broker leads.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR if its log directory is offline, whoever leads (HostedPartition.Offline);
+            KafkaError: KAFKA_STORAGE_ERROR if its log directory is offline, at followers too (HostedPartition);
                 NOT_LEADER_OR_FOLLOWER if the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted.
         """
         log = self.logs.get(broker_id)

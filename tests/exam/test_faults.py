@@ -98,7 +98,7 @@ def test_the_page_is_what_was_recorded() -> None:
 
 
 def test_a_run_is_recorded_by_kind_and_scenario() -> None:
-    """The page counts a fault as found, without effect, or missed; one that was never met says so."""
+    """The page counts a fault as found, without effect, or missed, and names those that were never met."""
     results = [
         planting.Found(Fault("behaviour", "writes-nothing"), "produce/plain", tried=1),
         planting.Found(Fault("error: final", "take Produce INVALID_RECORD as NONE"), tried=2),

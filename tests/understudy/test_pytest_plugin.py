@@ -269,7 +269,7 @@ def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: li
 
 
 def test_a_shared_server_that_died_is_replaced(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
-    """With the fixtures that use it, for the next test, which says so if it fails; other fixtures stay as they are."""
+    """With the fixtures that use it, for the next test, whose report mentions it if it fails; other fixtures stay."""
     code = """
         import pytest
 
@@ -297,7 +297,9 @@ def test_a_shared_server_that_died_is_replaced(pytester: pytest.Pytester, proces
     assert len(processes) == 4
 
 
-def test_a_shared_server_that_was_killed_is_told(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_server_that_was_killed_is_reported(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the test that killed it, and by the next one, if it fails as what earlier tests had made is gone."""
     monkeypatch.setattr(cluster_module, "ServerProcess", ServerProcess)
     code = """
