@@ -177,7 +177,7 @@ def apis_asked_in_every_version() -> set[ApiKey]:
             continue
         module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
         for each in decorators:
-            if {word.arg for word in each.keywords} <= {"removed"}:
+            if {keyword.arg for keyword in each.keywords} <= {"removed"}:
                 asked |= {attrgetter(f"{ast.unparse(api)}.key")(module) for api in each.args}
     return asked
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from control_api.plugins import references
 from understudy.errors import ControlError, StartError, UnderstudyError
 
 if TYPE_CHECKING:  # sessions without a cluster do not import the client
@@ -124,7 +125,7 @@ def shareable(options: Mapping[str, Any]) -> dict[str, Any] | None:
     brokers = body.get("brokers", 1)
     if not SHAREABLE.issuperset(body) or topics is None or registry not in (None, 0) or not isinstance(brokers, int):
         return None
-    if os.name != "posix" or isinstance(brokers, bool):
+    if os.name != "posix" or isinstance(brokers, bool) or references(body.get("settings", {})):
         return None
     return {**body, "topics": topics, **({} if registry is None else {"schema_registry": True})}
 

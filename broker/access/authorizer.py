@@ -1,10 +1,11 @@
 """Authorization like ``StandardAuthorizer``, by the ACLs in the metadata (core G.7, KIP-801).
 
-A broker has an authorizer if ``authorizer.class.name`` is set. Decisions are cached until the ACLs change.
+A broker has an authorizer if ``authorizer.class.name`` is set: Kafka's, or a Python callable in its place. Decisions by
+ACLs are cached until the ACLs change.
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
@@ -12,6 +13,8 @@ from typing import Protocol
 from broker.coordination.metadata.acls import Acl
 from broker.coordination.metadata.image import ClusterImage
 from broker.settings import BrokerSettings
+from broker.settings.plugins import AuthorizationRequest, load
+from control_api.plugins import AUTHORIZER, is_reference
 from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
 from protocol.subnets import holds
 
@@ -144,6 +147,33 @@ class Authorizer:
         )
 
 
+class PluginAuthorizer(Authorizer):
+    """Asks a Python callable about each action; it has no super users, and ACLs do not count.
+
+    An exception of the callable fails the whole request with UNKNOWN_SERVER_ERROR, as that of a Kafka authorizer.
+    """
+
+    def __init__(self, decide: Callable[[AuthorizationRequest], object]) -> None:
+        super().__init__(frozenset(), unless_named=False)
+        self._ask = decide
+
+    def allows(
+        self, image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """Whether the callable returns true for the action."""
+        del image
+        action = AuthorizationRequest(
+            who.principal, java_host(who.client_host), operation.name, resource_type.name, name
+        )
+        return bool(self._ask(action))
+
+    def allows_somewhere(
+        self, image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Ask about a resource of the name with which Kafka asks; it then looks at ACLs, of which there are none."""
+        return self.allows(image, who, operation, resource_type, _SOME_NAME)
+
+
 def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]], sizes: set[int]) -> bool:
     """Whether a DENY covers a pattern; ``sizes`` are the lengths of the denied prefixes."""
     kind, name = pattern
@@ -187,8 +217,11 @@ def speaks_as(rules: str, client_id: str) -> str | None:
 
 def authorizer_of(settings: BrokerSettings) -> Authorizer | None:
     """Return the authorizer that a broker's settings configure, if any."""
-    if not settings.string("authorizer.class.name"):
+    name = settings.string(AUTHORIZER)
+    if not name:
         return None
+    if is_reference(name):
+        return PluginAuthorizer(load(name))
     users = (user.strip() for user in settings.string("super.users").split(";"))
     return Authorizer(
         frozenset(user for user in users if user), unless_named=settings.boolean("allow.everyone.if.no.acl.found")

@@ -1,7 +1,7 @@
 """The client quotas of one broker: the quota that applies to each client, and its usage (core G.10).
 
 Follows Kafka's ``ClientQuotaManager`` and its variants for request time, controller mutations (KIP-599) and connections
-(KIP-612). A broker accounts usage only if the metadata has any quota.
+(KIP-612). A broker accounts usage only if the metadata has any quota, or a callable decides.
 """
 
 import math
@@ -23,12 +23,21 @@ from broker.coordination.metadata.quotas import (
 )
 from broker.settings import BrokerSettings
 from broker.settings.model import MAX_INT, MAX_LONG
+from broker.settings.plugins import QuotaRequest, call
+from control_api.plugins import QUOTA_CALLBACK, is_reference
 
 REQUEST_COST = 0.01
 """The charge of each request, in percent of a thread's second: 100 us. Measured times would differ between runs."""
 FORGOTTEN_MS = 3_600_000
 """The idle time in ms after which a meter expires (ClientQuotaManager.INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS)."""
 
+_QUOTA_TYPES: Mapping[str, str] = {
+    PRODUCER_BYTE_RATE: "PRODUCE",
+    CONSUMER_BYTE_RATE: "FETCH",
+    REQUEST_PERCENTAGE: "REQUEST",
+    CONTROLLER_MUTATION_RATE: "CONTROLLER_MUTATION",
+}
+"""Key of a quota -> ``ClientQuotaType``."""
 _MOST_KNOWN = 10_000  # clients choose their ids freely
 _ABSENT = ""  # no entity has this name; None is that of the default entity
 _Pair = tuple[str | None, str | None]
@@ -47,11 +56,13 @@ class Bounds:
         self._bounds: dict[_Pair, float] = {}
         self._levels: frozenset[tuple[bool, bool]] = frozenset()
         self._known: dict[Who, tuple[Who, float | None]] = {}
+        self.callback: str | None = None
+        """The reference of a callable that decides instead of the metadata (``client.quota.callback.class``)."""
 
     @property
     def given(self) -> bool:
         """Whether there is any quota of this kind."""
-        return bool(self._bounds)
+        return bool(self._bounds) or self.callback is not None
 
     def follow(self, quotas: Quotas, default: float | None = None) -> None:
         """Apply the quotas of new metadata; ``default`` is for client ids if there is no default client id."""
@@ -67,6 +78,9 @@ class Bounds:
     def of(self, user: str, client_id: str) -> tuple[Who, float | None]:
         """Return the entity for which a client's usage counts, and its quota, if any."""
         who = user, client_id
+        if self.callback is not None:
+            limit = call(self.callback, QuotaRequest(_QUOTA_TYPES[self._key], user, client_id))
+            return who, None if limit is None else float(limit)
         bound = self._known.get(who)
         if bound is None:
             if len(self._known) >= _MOST_KNOWN:
@@ -225,6 +239,11 @@ class BrokerQuotas:
         self.request = RateQuota(REQUEST_PERCENTAGE, windows, windows.size_ms)
         self.mutations = MutationQuota(_windows(settings, "controller.quota.window"))
         self.connections = ConnectionQuota(windows)
+        callback = settings.optional_string(QUOTA_CALLBACK)
+        self.has_callback = callback is not None and is_reference(callback)
+        if self.has_callback:
+            for quota in (self.produce, self.fetch, self.request, self.mutations):
+                quota.bounds.callback = callback
 
     def follow(self, quotas: Quotas) -> None:
         """Apply the quotas of new metadata; recorded usage stays."""

@@ -101,7 +101,7 @@ def follow_quotas(cluster: ClusterBase, node: Node) -> None:
     """Apply the client quotas in the metadata at a broker."""
     quotas = cluster.image.quotas
     node.meters.follow(quotas)
-    charged = node.meters if quotas else None
+    charged = node.meters if quotas or node.meters.has_callback else None
     if charged is not node.quotas:
         node.quotas = charged
         cluster.build_handlers(node)

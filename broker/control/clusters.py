@@ -12,6 +12,7 @@ from broker.settings.endpoints import PortTaken
 from control_api.answers.clusters import Clusters as ClustersAnswer
 from control_api.answers.clusters import RunningCluster
 from control_api.clusters import ClusterDeleted, ClusterMade, NewCluster
+from control_api.plugins import references
 
 _FIELDS = {"set": "settings", "topic": "topics"}
 """Option of `serve` -> the field of the body from which it is made, where the names differ."""
@@ -69,6 +70,9 @@ def options_of(body: NewCluster, first: ServeOptions) -> ServeOptions:
     Raises:
         Problem: 422, a broker would not start with them.
     """
+    for name, _ in references(body.get("settings", {})):
+        sentence = f"{name} names Python code, which is loaded for the first cluster of a server only"
+        raise unprocessable(sentence, "settings")
     main = first.listeners[0][0]
     arguments = {
         "brokers": [str(body.get("brokers", 1))],

@@ -1,6 +1,6 @@
 """AlterClientQuotas: sets quotas of users, client ids and addresses (KIP-546, addresses KIP-612).
 
-Versions 0-1. Not done: client.quota.callback.class (no plugins).
+Versions 0-1. Not done: client.quota.callback.class of Java.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """AlterConfigs: replaces all dynamic configs of a resource.
 
-Versions 0-2. Not done: alter.config.policy.class.name (no plugins).
+Versions 0-2. Not done: alter.config.policy.class.name of Java.
 """
 
 from broker.request.api import Api, per_item

@@ -1,6 +1,6 @@
 """CreateTopics: creates topics with partitions, replicas and configs.
 
-Versions 2-7. Not done: create.topic.policy.class.name (no plugins).
+Versions 2-7. Not done: create.topic.policy.class.name of Java.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs: sets, deletes, appends to and subtracts from single configs of a resource (KIP-339).
 
-Versions 0-1. Not done: alter.config.policy.class.name (no plugins).
+Versions 0-1. Not done: alter.config.policy.class.name of Java.
 """
 
 from broker.request.api import Api, per_item

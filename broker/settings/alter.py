@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.settings import client_metrics, groups, topics
+from broker.settings import client_metrics, groups, plugins, topics
 from broker.settings.broker_settings import BrokerSettings
 from broker.settings.definition_order import as_hashed
 from broker.settings.dynamic import validate_broker
@@ -17,6 +17,7 @@ from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
 from broker.settings.names import PLUGIN_SETTINGS, as_broker_id
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
+from control_api.plugins import ALTER_CONFIG_POLICY
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import split
 
@@ -143,9 +144,19 @@ def _decide_at_controller(one: Alteration, world: World, incremental: bool) -> D
         _check_elr(one, world, stored, new, incremental)
         _check_sizes(new)
         _validate(one, world, stored, new)
+        _check_policy(one, world, new, incremental)
     except KafkaError as error:
         return Decision(error.code, error.message)
     return Decision(configs=new)
+
+
+def _check_policy(one: Alteration, world: World, new: Mapping[str, str], incremental: bool) -> None:
+    """Ask ``alter.config.policy.class.name`` about the keys of the request, after all other checks."""
+    reference = world.settings.optional_string(ALTER_CONFIG_POLICY)
+    if reference:
+        altered = {change.name: new.get(change.name) for change in one.changes} if incremental else new
+        request = plugins.AlteredConfigsRequest(ConfigResourceType(one.type).name, one.name, altered)
+        plugins.enforce(reference, request)
 
 
 def _request(message: str) -> KafkaError:

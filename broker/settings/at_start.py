@@ -7,11 +7,13 @@ knows the listeners that the command line opens.
 import re
 from collections.abc import Iterator, Mapping
 
+from broker.settings import plugins
 from broker.settings.broker_settings import BrokerSettings
 from broker.settings.crosschecks import Values, is_integer, number_of, pairs, problem_beside_listeners
 from broker.settings.dynamic import local_retention_problems
 from broker.settings.names import SYNONYMS_OF_A_BROKER
 from broker.settings.values import elements_of, java_class, shown
+from control_api.plugins import CONSUMER_ASSIGNORS, is_reference, references
 
 _ASSIGNORS = {
     "group.consumer.assignors": ("uniform", "range"),
@@ -64,6 +66,7 @@ def _own_problems(values: Values, settings: BrokerSettings) -> Iterator[str]:
     yield from _cordoned_problems(values)
     yield from _idle_problems(values)
     yield from _assignor_problems(values)
+    yield from _plugin_problems(values)
     tags = elements_of(settings.static.get(_TAGS, ""))
     if len(set(tags)) < len(tags):
         yield f"{_TAGS} must not contain duplicate tag keys"
@@ -101,12 +104,25 @@ def _assignor_problems(values: Values) -> Iterator[str]:
     for name, builtin in _ASSIGNORS.items():
         listed = values[name]
         for assignor in listed if isinstance(listed, tuple) else ():
-            if assignor not in builtin and not java_class(assignor):
+            if assignor not in builtin and not java_class(assignor) and not _is_python(name, assignor):
                 reason = f"it is neither {' nor '.join(builtin)} nor a class"
                 yield f"Invalid value {assignor} for configuration {name}: {reason}"
     share = values["group.share.assignors"]
     if isinstance(share, tuple) and len(share) > 1:
         yield "group.share.assignors must contain exactly one assignor"
+
+
+def _is_python(name: str, assignor: str) -> bool:
+    return name == CONSUMER_ASSIGNORS and is_reference(assignor)
+
+
+def _plugin_problems(values: Values) -> Iterator[str]:
+    """Yield references to Python callables that cannot be loaded."""
+    for name, reference in references(values):
+        try:
+            plugins.load(reference)
+        except plugins.PluginError as error:
+            yield f"{name}={error}"
 
 
 def _topic_problems(values: Values, settings: BrokerSettings) -> Iterator[str]:

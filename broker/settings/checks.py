@@ -8,6 +8,7 @@ from functools import cache
 
 from broker.settings.model import Check, Row, Value
 from broker.settings.values import drops_duplicates, elements_of, invalid, shown
+from control_api.plugins import is_reference
 
 _REPLICAS = r"([0-9]+:[0-9]+)?"
 _VOTER = r"(\d+)@.*"
@@ -224,9 +225,9 @@ AUTHORIZERS = (
 
 def authorizer_class(name: str, value: Value) -> str | None:
     """Refuse unknown authorizer classes: a cluster without authorization would not be what the user expects."""
-    if not value or value in AUTHORIZERS:
+    if not value or value in AUTHORIZERS or is_reference(str(value)):
         return None
-    return invalid(name, str(value), f"Only {AUTHORIZERS[0]} is supported, which uses ACLs")
+    return invalid(name, str(value), f"Only {AUTHORIZERS[0]} is supported, which uses ACLs, or a module:function")
 
 
 def principals(_name: str, value: Value) -> str | None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 from broker.settings.model import ConfigType, Row, Value
+from control_api.plugins import PLUGIN_SETTINGS, is_reference
 from protocol.errors import ErrorCode, KafkaError
 
 # Java's String.trim: every character up to and including the space.
@@ -100,7 +101,7 @@ def java_class(text: str) -> bool:
 
 def _class(row: Row, text: str) -> Value:
     trimmed = text.strip(BLANKS)
-    if not java_class(trimmed):
+    if not java_class(trimmed) and not (row.name in PLUGIN_SETTINGS and is_reference(trimmed)):
         raise _refuse(row, text, f"Class {text} could not be found.")
     return trimmed
 

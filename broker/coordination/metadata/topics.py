@@ -10,6 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
+from broker.settings import plugins
+from control_api.plugins import CREATE_TOPIC_POLICY
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
@@ -160,6 +162,7 @@ def create_topic(
             partitions = _assigned(controller, topic, topic_id)
         else:
             partitions = _placed(controller, topic, topic_id)
+        _check_policy(controller, topic, partitions)
         charge(len(partitions))
     except KafkaError as error:
         return CreatedTopic(topic.name, error), []
@@ -171,6 +174,18 @@ def create_topic(
     records += partitions
     created = CreatedTopic(topic.name, None, topic_id, len(partitions), len(partitions[0].replicas), configs)
     return created, records
+
+
+def _check_policy(controller: Controller, topic: NewTopic, partitions: Sequence[PartitionRecord]) -> None:
+    """Ask ``create.topic.policy.class.name``, once the topic is known to be possible (core B.7 T16)."""
+    reference = controller.settings.string(CREATE_TOPIC_POLICY)
+    if not reference:
+        return
+    assigned = {index: list(replicas) for index, replicas in topic.assignments} or None
+    count, factor = (None, None) if assigned else (len(partitions), len(partitions[0].replicas))
+    configs = {key: value for key, value in topic.configs.items() if value is not None}
+    request = plugins.NewTopicRequest(topic.name, count, factor, assigned, configs)
+    plugins.enforce(reference, request)
 
 
 def _check_name(controller: Controller, name: str) -> None:

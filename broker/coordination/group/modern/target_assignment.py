@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
+from broker.coordination.group.modern.assignor.plugin import plugin_assignor
 from broker.coordination.group.modern.assignor.range import Assignment, Assignor, Job, Subscriber, assign_ranges
 from broker.coordination.group.modern.assignor.uniform import assign_uniformly
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.settings import Settings
+from control_api.plugins import CONSUMER_ASSIGNORS, is_reference, name_of_reference
 from protocol.java import (
     HashMap,
     HashTable,
@@ -69,13 +71,20 @@ class Votes(Protocol):
 def assignor_names(settings: Settings) -> tuple[str, ...]:
     """Return the names of the assignors that groups may choose from; the first is the default.
 
-    The setting may also have class names (``ConsumerGroupPartitionAssignor.name``).
+    The setting may also have class names (``ConsumerGroupPartitionAssignor.name``), and Python callables.
     """
-    return tuple(_CLASSES.get(each, each) for each in settings.list("group.consumer.assignors"))
+    return tuple(_name_of(each) for each in settings.list(CONSUMER_ASSIGNORS))
 
 
-def assignor_named(name: str) -> Assignor:
-    """Return an assignor; for a custom class, which is not loaded, the uniform one."""
+def _name_of(configured: str) -> str:
+    return name_of_reference(configured) if is_reference(configured) else _CLASSES.get(configured, configured)
+
+
+def assignor_named(name: str, settings: Settings) -> Assignor:
+    """Return an assignor; for a custom class of Java, which is not loaded, the uniform one."""
+    for configured in settings.list(CONSUMER_ASSIGNORS):
+        if is_reference(configured) and name_of_reference(configured) == name:
+            return plugin_assignor(configured)
     return ASSIGNORS.get(name, assign_uniformly)
 
 
@@ -141,7 +150,7 @@ def compute_target(
         target = targets.get(member.member_id, {})
         subscribers.append(Subscriber(member.member_id, member.instance_id, existing, len(names), target))
     alike = _is_homogeneous(members.values()) if homogeneous is None else homogeneous
-    return assignor(Job(subscribers, counts, alike))
+    return assignor(Job(subscribers, counts, alike, {topic_id: name for name, topic_id in ids.items()}))
 
 
 def _is_homogeneous(members: Iterable[AssignedMember]) -> bool:

@@ -4,7 +4,7 @@ Ties between equally good assignments are broken by the iteration order of Kafka
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from protocol.java import utf16
@@ -30,11 +30,12 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Input of an assignor: subscribers in the order of their table, and the partition count of each topic."""
+    """Input of an assignor: subscribers in the order of their table; partition count and name of each topic."""
 
     subscribers: Sequence[Subscriber]
     partitions: Mapping[UUID, int]
     homogeneous: bool
+    names: Mapping[UUID, str] = field(default_factory=dict)
 
 
 Assignor = Callable[[Job], dict[str, Assignment]]

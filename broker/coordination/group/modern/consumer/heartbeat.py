@@ -296,7 +296,9 @@ class Heartbeats:
             return group.assignment_epoch, step.target()
         members, before = step.members(), step.targets()
         assignors = self._context.assignors
-        assignor = assignor_named(next_assignor(group.members.values(), step.before, step.after, assignors))
+        assignor = assignor_named(
+            next_assignor(group.members.values(), step.before, step.after, assignors), self._context.settings
+        )
         topics = self._context.topics
         targets = compute_target(members, group.names_of, before, assignor, topics, homogeneous=homogeneous)
         known = before if self._context.behaves(Behaviour.REPLACEMENTS_INHERIT_TARGETS) else group.targets
