@@ -3,7 +3,7 @@
 A blocking test drives the event loop of its cluster. Where it waits for a response, sends a command or polls, the loop
 runs; the time of the loop is virtual, so that a wait takes no time: if nothing is ready, it jumps to the next timer.
 Everything from the connection's protocol on is what a server's process runs. Below it are no sockets, but queues of
-bytes, which arrive in the order in which the test sent them, whatever the connection.
+bytes, which arrive in the order in which the test sent them, on any connection.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ MOMENT_S = 0.001
 
 
 class Loop(VirtualLoop):
-    """A virtual loop that does the work of threads at once, and keeps the errors that nobody handled."""
+    """A virtual loop that does the work of threads at once, and keeps unhandled errors."""
 
     def __init__(self) -> None:
         super().__init__()
