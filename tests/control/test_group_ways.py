@@ -20,6 +20,7 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from protocol.messages.streams_group_heartbeat import Subtopology
 from tests.control.conftest import ControlPlaneOf
 from tests.control.group_table import rows
@@ -212,6 +213,28 @@ def streams_not_ready(plane: ControlPlane) -> None:
     StreamsMember(coordinated(plane.server), [Subtopology("0", ["orders"])]).join()
 
 
+def streams_without_a_task(plane: ControlPlane) -> None:
+    """A second member, where the one task of a topic with one partition has been assigned."""
+    plane.kafka.topics.create("one", partitions=1)
+    topology = [Subtopology("0", ["one"])]
+    first = StreamsMember(coordinated(plane.server), topology)
+    first.join()
+    until(lambda: (first.beat(), first.active)[1], "the task")
+    first.confirm()
+    second = StreamsMember(coordinated(plane.server), topology, member_id="m2", process_id="p2")
+    second.join()
+    until(lambda: (second.beat(), first.confirm(), second.epoch == first.epoch)[2], "the assignment of both")
+
+
+def subscribes_to_nothing(plane: ControlPlane) -> None:
+    """A classic consumer whose own regular expression matches no topic."""
+    no_topic = bytes(6) + b"\xff" * 4  # version 0, an empty list, no user data
+    member = Member(coordinated(plane.server), metadata=no_topic)
+    member.start()
+    member.joined()
+    assert sync(member) is E.NONE
+
+
 # --- offsets ---------------------------------------------------------------------------------------------------------
 
 
@@ -326,7 +349,8 @@ WAYS: tuple[Callable[[ControlPlane], object], ...] = (
     static_replaced, static_away, closed_static, revoked_too_late, member_id_unused, coordinator_moved_in_a_rebalance,
     owner_killed, only_member_killed, revoking, no_topic, no_match, too_many_members, rebalance_waits, leader_silent,
     target_not_due,
-    streams_not_ready, offset_pending, offset_expired, group_deleted, offset_deleted, offset_of_a_deleted_topic,
+    streams_not_ready, streams_without_a_task, subscribes_to_nothing,
+    offset_pending, offset_expired, group_deleted, offset_deleted, offset_of_a_deleted_topic,
     offset_lowered, stale_fetch, stranger_fetches, injected, no_coordinator_yet, deleted_with_members,
 )  # fmt: skip
 """What happens; the table in docs/troubleshooting.md has the sentence, and whether the report has it too."""
@@ -393,9 +417,10 @@ def test_ways_on_other_servers_too(plane_of: ControlPlaneOf, act: Callable[[Cont
 
 
 def records_acquired(share: Share) -> ControlPlane:
-    """Records that a member of a share group has acquired."""
+    """Records that a member of a share group has acquired, while another one waits for some."""
     plane, member = share
-    assert member.epoch > 0
+    request = ShareGroupHeartbeatRequest(SHARES, "m2", 0, None, ["t"])
+    assert member.wire.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request).error_code is E.NONE
     return plane
 
 

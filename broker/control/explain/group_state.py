@@ -51,7 +51,7 @@ def who(event: GroupEvent) -> str:
 def departure(event: GroupEvent) -> str:
     """Write by what a member is gone, with the time, such as ``at ... member 'm' of client `c` left the group``."""
     subject = who(event) if event.member_id else "the member"
-    detail = f": {event.detail}" if event.detail else ""
+    detail = f": {event.detail.rstrip('.')}" if event.detail else ""
     return f"at {local_time(event.at_ms)} {subject} {SENTENCES[event.event]}{detail}"
 
 
@@ -235,7 +235,10 @@ class GroupState:
             return
         members = list(self._members())
         for member in members:
-            if isinstance(group, StreamsGroup) or assignment_of(self._request, group, member):
+            if assignment_of(self._request, group, member):
+                continue
+            if isinstance(group, StreamsGroup):
+                yield from self._without_tasks(group, member.client_id)
                 continue
             names = sorted(self._subscription(member))
             client = f"client `{member.client_id}`"
@@ -246,6 +249,11 @@ class GroupState:
                     f"group {self._id}: {client} has no partition: no topic matches its regular expression "
                     f"{member.regex!r}."
                 )
+            elif not names and isinstance(group, ClassicGroup) and self._wants_nothing(group, member):
+                yield Sentence(
+                    f"group {self._id}: {client} has no partition: it subscribes to no topic. If it has a regular "
+                    "expression, the client itself compares it with the topics that exist, and none matches."
+                )
             elif names and len(missing) == len(names):
                 yield Sentence(f"group {self._id}: {client} has no partition: its topics do not exist: {few(missing)}.")
             elif names and count < len(members) and group.type is not GroupType.SHARE:
@@ -253,6 +261,26 @@ class GroupState:
                     f"group {self._id}: {client} has no partition: {len(members)} members share {count} partitions of "
                     f"{few(names)}."
                 )
+
+    def _without_tasks(self, group: StreamsGroup, client_id: str) -> Iterator[Sentence]:
+        """A streams member without a task, though the topology is ready: others have them all, or still run them."""
+        if group.state_name == "NotReady":
+            return
+        running = sum(len(tasks) for each in group.members.values() for tasks in each.assigned.active.values())
+        revoking = [each for each in group.members.values() if each.revoking]
+        tasks = "task" if running == 1 else "tasks"
+        still = f", and {few([each.client_id for each in revoking])} still has to close some" if revoking else ""
+        yield Sentence(
+            f"group {self._id}: client `{client_id}` has no task: {len(group.members)} members share {running} active "
+            f"{tasks}, one for each partition of a subtopology's topics{still}."
+        )
+
+    def _wants_nothing(self, group: ClassicGroup, member: Any) -> bool:
+        """Whether the member's subscription can be read and names no topic."""
+        if group.protocol_name is None or not group.is_consumer_type:
+            return False
+        topics = subscribed_topics(member.metadata(group.protocol_name))
+        return topics is not None and not topics
 
     def _subscription(self, member: Any) -> Sequence[str]:
         group = self._group
@@ -277,7 +305,7 @@ class GroupState:
                         f"share group {self._id}: offset {run.first_offset}{to} of {share.topic}-{share.partition} is "
                         f"acquired by member {run.member_id!r}{client} until {local_time(run.lock_until_ms)} "
                         "(share.record.lock.duration.ms), unless it is acknowledged.",
-                        holder is None or self._is_gone(holder),
+                        holder is None or self._is_gone(holder) or len(members) > 1,
                     )
 
     # --- parts -------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -20,8 +21,8 @@ import org.opentest4j.TestAbortedException;
 
 /** The JUnit extension behind {@link KafkaTest}. */
 public final class KafkaExtension
-    implements TestInstancePreConstructCallback, BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback,
-        ParameterResolver {
+    implements TestInstancePreConstructCallback, BeforeAllCallback, BeforeEachCallback, AfterTestExecutionCallback,
+        AfterEachCallback, AfterAllCallback, ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
     /** The process with which clusters with the same options in the shared server begin and end. */
@@ -133,6 +134,21 @@ public final class KafkaExtension
         used.isFresh = false;
     }
 
+    /** Prints the report of a failed test before its {@code @AfterEach} closes the clients, which ends what the report explains. */
+    @Override
+    public void afterTestExecution(ExtensionContext context) {
+        var problem = context.getExecutionException();
+        if (problem.isEmpty() || problem.get() instanceof TestAbortedException) return;
+        var cluster = used(context).cluster;
+        try {
+            String report = cluster.report().text();
+            System.err.println(cluster.withLog("understudy, " + report));
+            context.getStore(OURS).put("reported", true);
+        } catch (KafkaControlException gone) { // afterEach reports how the server ended
+            context.getStore(OURS).remove("reported");
+        }
+    }
+
     @Override
     public void afterEach(ExtensionContext context) {
         var used = used(context);
@@ -147,6 +163,7 @@ public final class KafkaExtension
         var problem = context.getExecutionException();
         if (problem.filter(TestAbortedException.class::isInstance).isPresent()) return; // by an assumption: it has not failed
         try {
+            if (context.getStore(OURS).get("reported") != null) return;
             if (problem.isPresent()) System.err.println(cluster.withLog("understudy, " + cluster.report().text()));
             else check(cluster.unmetFaults());
         } catch (KafkaControlException error) {

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -99,6 +100,29 @@ class KafkaTestTest {
 
         @Test
         void missed(Cluster kafka) { kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true)); }
+    }
+
+    /** Run by the test below only. */
+    @KafkaTest
+    static class Closing {
+        @Test
+        void red(Cluster kafka) {
+            kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true));
+            throw new AssertionError("on purpose");
+        }
+
+        @AfterEach
+        void close(Cluster kafka) { kafka.reset(); }
+    }
+
+    @Test
+    void theReportIsThatOfTheEndOfTheTest() {
+        var printed = printedBy(() -> {
+            var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Closing.class)).execute().testEvents();
+            events.assertStatistics(each -> each.succeeded(0).failed(1));
+        });
+        assertEquals(1, printed.split("understudy, last requests:", -1).length - 1, printed);
+        assertTrue(printed.contains("EndTxn"), printed);
     }
 
     /** Run by the test below only. */
