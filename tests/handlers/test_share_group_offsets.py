@@ -28,6 +28,7 @@ from protocol.messages.describe_share_group_offsets import (
 )
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.handlers.group_harness import DENIED, Stage
+from tests.versions import every_version
 
 END_OFFSET = 10
 
@@ -57,14 +58,18 @@ async def alter(stage: Stage, topics: Mapping[str, Mapping[int, int]], denied: I
 
 
 async def describe(
-    stage: Stage, topics: Mapping[str, list[int]] | None, denied: Iterable[DENIED] = (), group: str = "g"
+    stage: Stage,
+    topics: Mapping[str, list[int]] | None,
+    denied: Iterable[DENIED] = (),
+    group: str = "g",
+    version: int = 1,
 ) -> Any:
     """DescribeShareGroupOffsets of one group."""
     named = None
     if topics is not None:
         named = [DescribeShareGroupOffsetsRequestTopic(name, indexes) for name, indexes in topics.items()]
     request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, named)])
-    (found,) = (await stage.ask(describe_share_group_offsets.API, request, 1, denied)).groups
+    (found,) = (await stage.ask(describe_share_group_offsets.API, request, version, denied)).groups
     return found
 
 
@@ -89,17 +94,22 @@ async def join(stage: Stage, epoch: int = 0) -> ErrorCode:
     return code
 
 
-async def test_SHR_35_altered_offsets_are_described(stage: Stage) -> None:
-    """With the lag; partitions and topics that do not exist have an error of their own."""
+@every_version(describe_share_group_offsets.API)
+async def test_SHR_35_altered_offsets_are_described(stage: Stage, version: int) -> None:
+    """With the lag since version 1; partitions and topics that do not exist have an error of their own."""
     answer = await alter(stage, {"foo": {0: 7, 9: 1}, "nope": {0: 1}})
     assert answer.error_code is ErrorCode.NONE
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert codes(answer) == {"nope": {0: unknown}, "foo": {0: ErrorCode.NONE, 9: unknown}}
-    found = await describe(stage, None)
+    found = await describe(stage, None, version=version)
     (topic,) = found.topics
     (partition,) = topic.partitions
     assert (topic.topic_name, topic.topic_id, partition.partition_index) == ("foo", stage.foo, 0)
-    assert (partition.start_offset, partition.leader_epoch, partition.lag) == (7, 0, END_OFFSET - 7)
+    assert (partition.start_offset, partition.leader_epoch, partition.lag) == (
+        7,
+        0,
+        END_OFFSET - 7 if version >= 1 else -1,
+    )
     found = await describe(stage, {"foo": [0, 2], "nope": [0]})
     offsets = {topic.topic_name: [each.start_offset for each in topic.partitions] for topic in found.topics}
     assert offsets == {"foo": [7, -1], "nope": [-1]}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.handlers import alter_client_quotas, describe_client_quotas
 from protocol.errors import ErrorCode
 from tests.scenarios.limits import (
     DEFAULT,
@@ -17,6 +18,7 @@ from tests.scenarios.limits import (
     refusal,
 )
 from tests.server import Server
+from tests.versions import every_version
 from tests.wire import Wire
 
 
@@ -43,7 +45,7 @@ def test_QUO_01_a_quota_is_a_whole_number_above_zero(admin: Wire) -> None:
     }
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@every_version(alter_client_quotas.API, describe_client_quotas.API)
 def test_QUO_01_a_quota_is_altered_and_described_in_every_version(admin: Wire, version: int) -> None:
     """Set and described."""
     (answer,) = altered(admin, entry({"user": "a"}, ("request_percentage", 12.5)), version=version)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.handlers import sasl_authenticate
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.alter_user_scram_credentials import (
@@ -15,6 +16,7 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conftest import BrokerWith
 from tests.scenarios import sasl
 from tests.scenarios.sasl import ALICE, BOB, Guarded, ScramClient, authenticate, handshake, upsertion
+from tests.versions import every_version
 from tests.wire import Wire
 
 METADATA = MetadataRequest([MetadataRequestTopic("foo")], allow_auto_topic_creation=False)
@@ -43,7 +45,7 @@ def asked(wire: Wire) -> ErrorCode:
 # --- PLAIN -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@every_version(sasl_authenticate.API)
 def test_SAS_01_a_name_and_its_password(guarded: Guarded, version: int) -> None:
     """0 without bytes, and the connection is as any other."""
     wire = guarded.stranger()
