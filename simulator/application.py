@@ -267,17 +267,20 @@ class ApplicationRun(Engine):
         self.supervisor.calm = True
 
     async def _settle(self, limit_ms: float) -> bool:
-        least, since_ms, idle_ms, began_ms = None, now_ms(), now_ms(), now_ms()
+        least, done, since_ms, idle_ms, began_ms = None, 0, now_ms(), now_ms(), now_ms()
+        calm_ms = self.servers.cluster.clock.now_ms()
         while now_ms() - idle_ms < _SETTLED_MS:
-            backlog = Backlog(self.servers.cluster)
+            backlog = Backlog(self.servers.cluster, calm_ms)
             if least is None or backlog.size < least:
-                least, since_ms = backlog.size, now_ms()
+                least, done, since_ms = backlog.size, backlog.done, now_ms()
             if backlog.unknown and now_ms() - began_ms < _UNKNOWN_MS:
                 idle_ms = now_ms()
             if backlog.size and any(each.instances for each in self.supervisor.processes.values()):
                 idle_ms = now_ms()
                 if now_ms() - since_ms > limit_ms:
                     head = f"the program makes no progress for {limit_ms / 1000:g} s after the last fault"
+                    if backlog.done > done:
+                        head = f"the program commits, but has not less to do for {limit_ms / 1000:g} s: it feeds itself"
                     requests = await unanswered(self.servers.cluster, self.network.names)
                     self.violate("\n".join([head, *backlog.lines(), *waiting_tasks(self.programs), *requests]))
                     return True

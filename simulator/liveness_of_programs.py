@@ -1,5 +1,6 @@
 """What a user's program has left to do, and what its tasks wait for."""
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +17,32 @@ _OPEN = frozenset({TransactionState.ONGOING, *COMPLETED_BY})
 
 
 class Backlog:
-    """The lag of groups that have members, and the open transactions, at one moment."""
+    """The lag of groups that have members, and the transactions that are open since ``began_ms``, at one moment.
 
-    def __init__(self, cluster: "Cluster") -> None:
+    A program may always have a transaction open; it does not wait for one that begins when no fault is under way.
+    """
+
+    def __init__(self, cluster: "Cluster", began_ms: float = math.inf) -> None:
         self.lags: list[tuple[str, str, int, int, int]] = []
         """Group, topic, partition, committed offset, lag."""
         self.transactions: list[tuple[str, str]] = []
         """Transactional id and state."""
         self.committed = self.uncommitted = 0
         """Partitions of a group with and without a committed offset; the latter only if they have records."""
+        self.done = 0
+        """The sum of all committed offsets."""
         for node in cluster.nodes.values():
             for runtime in node.coordinators.groups.values():
                 for group in runtime.machine.groups.values():
                     self._add(cluster, group, runtime.machine)
             for coordinator in node.coordinators.transactions.values():
                 for name, record in coordinator.machine.transactions.items():
-                    if record.state in _OPEN:
+                    if record.state in _OPEN and record.start_ms <= began_ms:
                         self.transactions.append((name, record.state.name))
 
     def _add(self, cluster: "Cluster", group: Any, machine: Any) -> None:
         for each in lags(cluster, group, machine):
+            self.done += each.offset or 0
             if each.offset is None:
                 self.uncommitted += bool(each.end_offset)
             elif each.lag and has_readable(cluster.partitions[each.topic, each.partition], each.offset):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from protocol.apis import ApiKey
+from simulator.program import refuse
 
 KEPT: Final = frozenset(
     {
@@ -64,9 +65,12 @@ class Connection:
         """Correlation id -> place of its request in the log."""
 
     def sends(self, data: bytes, at_us: int) -> None:
-        """Take what the program sends."""
+        """Take what the program sends. Raises Unsimulated: it authenticates itself, which brokers do not expect."""
         for frame in self._sent.split(data):
-            if int.from_bytes(frame[4:6]) in KEPT:
+            key = int.from_bytes(frame[4:6])
+            if key == ApiKey.SASL_HANDSHAKE:
+                raise refuse("SASL", "use security_protocol PLAINTEXT in the simulation")
+            if key in KEPT:
                 requests = self._log.of.setdefault(self._program, [])
                 self._waiting[frame[8:12]] = len(requests)
                 requests.append(Exchange(at_us, -1, self._broker, self._number, frame, None))

@@ -53,12 +53,19 @@ class Player:
 
 
 def report(
-    player: Player, outcome: Outcome, command: Callable[[str], str], write: Callable[[str], None], story: int = _STORY
+    player: Player,
+    outcome: Outcome,
+    command: Callable[[str], str],
+    write: Callable[[str], None],
+    story: int = _STORY,
+    *,
+    shrink: bool = True,
 ) -> list[str]:
     """Return the lines about a seed with findings.
 
-    It is played again first. If the run is the same, faults are left out that the finding does not need, for at most
-    45 seconds; ``command`` returns the command that repeats the seed with some faults. ``write`` gets the progress.
+    It is played again first. If the run is the same and ``shrink`` is true, faults are left out that the finding does
+    not need, for at most 45 seconds; ``command`` returns the command that repeats the seed with some faults. ``write``
+    gets the progress.
     """
     faults = _faults(player.options.faults)
     head = f"seed {outcome.seed}: FOUND after {outcome.broken_ms / 1000:.1f} virtual s, hash {outcome.digest}"
@@ -68,7 +75,7 @@ def report(
         if again.digest != outcome.digest:
             return [*_described(head, outcome, story), *difference(outcome, again), f"  again: {command(faults)}"]
         shown, only = outcome, player.options.only
-        if outcome.faults and player.options.only is None and can_fork():
+        if shrink and outcome.faults and player.options.only is None and can_fork():
             shown, only = shrunk(player, outcome, write)
     except ChildFailed as error:
         return [*_described(head, outcome, story), f"  {error}", f"  again: {command(faults)}"]

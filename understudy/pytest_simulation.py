@@ -33,7 +33,7 @@ def sim() -> "Simulation":
     """Return the simulation of one seed: processes of your program, a cluster, virtual time (docs/simulator.md).
 
     The test is an `async def`, and is played once for each seed of `@pytest.mark.kafka_simulation(seeds=100, minutes=2,
-    brokers=3, topics={"orders": 3}, faults="all", settings={})`.
+    brokers=3, topics={"orders": 3}, faults="all", settings={}, shrink=True)`.
     """
     return Waiting()  # type: ignore[return-value]  # replaced for each seed
 
@@ -96,13 +96,16 @@ def _problem(item: pytest.Function, main: Any) -> str | None:
     try:
         seeds = seeds_of(item.config.getoption("simulation_seeds") or chosen.pop("seeds", _SEEDS))
         chosen.pop("seeds", None)
+        shrink = bool(chosen.pop("shrink", True))
         with server_path.entered():
             player = Player(main, options(**chosen))
             debugged = len(seeds) == 1 and item.config.getoption("usepdb")
             played = map(player.play, seeds) if debugged else outcomes(player.play_apart, seeds, 1)
             for outcome in played:
                 if outcome.findings:
-                    lines = report(player, outcome, partial(_command, item, outcome.seed), lambda _: None)
+                    lines = report(
+                        player, outcome, partial(_command, item, outcome.seed), lambda _: None, shrink=shrink
+                    )
                     return "\n".join([*lines, *_hash_seed()])
     except ChildFailed as error:
         return str(error)

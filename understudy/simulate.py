@@ -56,7 +56,10 @@ def parser() -> Parser:
         f"kinds of faults: {', '.join(FAULTS)}, or none (default: all)",
     )  # fmt: skip
     made.add_argument(
-        "--shrink", action="store_true", help="leave out faults that a broken promise does not need, within two minutes"
+        "--shrink",
+        action=argparse.BooleanOptionalAction,
+        help="leave out faults that a broken promise does not need, within two minutes; --application does so within "
+        "45 s, unless --no-shrink is set",
     )
     made.add_argument(
         "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
@@ -110,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         only,
         kinds,
         arguments.story,
-        arguments.shrink,
+        bool(arguments.shrink),
         arguments.coverage,
         arguments.data_dir,
     )
@@ -150,6 +153,7 @@ def of_application(arguments: argparse.Namespace) -> int:
             arguments.jobs,
             arguments.story,
             arguments.data_dir,
+            arguments.shrink is not False,
         )
     )
 

@@ -6,17 +6,19 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from understudy import server_path
 from understudy.argparser import refuse
 from understudy.found_seed import Player, report
 from understudy.seeds import ChildFailed, outcomes
 from understudy.simulation import Main, Outcome, options
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 PROGRAM = "understudy simulate"
 _STORY = 40
@@ -35,6 +37,7 @@ class Request:
     jobs: int
     story: int
     data_dir: Path | None
+    shrink: bool = True
 
     def command(self, seed: int, faults: str | None = None) -> str:
         """Return the command that repeats one seed."""
@@ -99,12 +102,13 @@ class _Command:
         """Play the seeds, print a report for each finding, and the totals."""
         request, began_s, virtual_s, done = self._request, time.perf_counter(), 0.0, 0
         try:
-            with _progress(len(request.seeds)) as advance:
+            with _Bar(len(request.seeds)) as bar:
                 for outcome in self._outcomes():
                     done, virtual_s = done + 1, virtual_s + outcome.virtual_s
                     if outcome.findings:
+                        bar.hide()
                         self._report(outcome)
-                    advance(len(self._found))
+                    bar.show(done, len(self._found))
         except ChildFailed as error:
             refuse(PROGRAM, str(error), 1)
         took_s = time.perf_counter() - began_s
@@ -134,8 +138,9 @@ class _Command:
         if len(self._found) == 1:
             player = Player(self._function, self._chosen)
             lines = report(
-                player, outcome, lambda faults: request.command(seed, faults), _note, request.story or _STORY
-            )
+                player, outcome, lambda faults: request.command(seed, faults), _note, request.story or _STORY,
+                shrink=request.shrink,
+            )  # fmt: skip
         else:
             first, *_ = outcome.findings[0].splitlines()
             lines = [f"seed {seed}: FOUND after {outcome.broken_ms / 1000:.1f} virtual s: {first}"]
@@ -146,26 +151,39 @@ def _note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, if there are several seeds; yields a function that takes the findings."""
-    if total == 1 or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class _Bar:
+    """A progress bar on a terminal, if there are several seeds; what is printed meanwhile goes to the same places."""
 
-    columns = (
-        TextColumn("seeds"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[found]} found"),
-        TextColumn("{task.fields[rate]:.1f} per s"), TimeRemainingColumn(),
-    )  # fmt: skip
-    began_s = time.perf_counter()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("seeds", total=total, found=0, rate=0.0)
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._bar: Progress | None = None
+        self._began_s = time.perf_counter()
 
-        def advance(found: int) -> None:
-            bar.advance(task)
-            done = bar.tasks[0].completed
-            bar.update(task, found=found, rate=done / max(time.perf_counter() - began_s, 1e-3))
+    def __enter__(self) -> Self:
+        if self._total > 1 and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        yield advance
+            self._bar = Progress(
+                TextColumn("seeds"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[found]} found"),
+                TextColumn("{task.fields[rate]:.1f} per s"), TimeRemainingColumn(),
+                console=Console(stderr=True), redirect_stdout=False, redirect_stderr=False, transient=True,
+            )  # fmt: skip
+            self._bar.add_task("seeds", total=self._total, found=0, rate=0.0)
+            self._bar.start()
+        return self
+
+    def hide(self) -> None:
+        """Remove the bar, so that something can be printed."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, done: int, found: int) -> None:
+        """Show the bar with what has been done."""
+        if self._bar is not None:
+            rate = done / max(time.perf_counter() - self._began_s, 1e-3)
+            self._bar.update(self._bar.task_ids[0], completed=done, found=found, rate=rate)
+            self._bar.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()

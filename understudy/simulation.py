@@ -191,8 +191,9 @@ class Simulation:
         """Wait until the planned faults are over and end them; then until the program has nothing left to do.
 
         All brokers and processes run again by then. The program has nothing left to do if its groups have no lag and no
-        transaction is open. If it makes no progress for `within_s` of virtual time, that is a finding, which ends the
-        run here. The default is more than the five minutes after which Kafka's clients refresh old metadata.
+        transaction is open that began before; it may begin others. If it makes no progress for `within_s` of virtual
+        time, that is a finding, which ends the run here. The default is more than the five minutes after which Kafka's
+        clients refresh old metadata.
         """
         if await self._engine.calm(within_s):
             raise SimulationError("the program hangs")

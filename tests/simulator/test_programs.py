@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.producer.transaction_manager import TransactionManager
 
 from simulator import plan
@@ -212,6 +212,39 @@ def test_a_hang_is_reported_with_the_line_that_waits() -> None:
     assert "stuck.1: Fetch other-0 has no response of broker" in finding
 
 
+def test_calm_does_not_wait_for_transactions_that_begin_later() -> None:
+    """A program that always has a transaction open is idle when its groups are; one that feeds itself is a finding."""
+
+    async def writes(sim: Simulation) -> None:
+        async with AIOKafkaProducer(bootstrap_servers=sim.bootstrap_servers, transactional_id="writer") as producer:
+            while True:
+                async with producer.transaction():
+                    await producer.send_and_wait("other", b"")
+                    await sleep_ms(2_000)
+
+    async def main(sim: Simulation) -> None:
+        sim.process("writer", lambda: writes(sim))
+        sim.process("copier", lambda: copier.copy(sim.bootstrap_servers))
+        await sim.feed("in", range(10))
+        began_s = sim.now_s
+        await sim.calm()
+        assert sim.now_s - began_s < 10
+
+    assert calm_run(main, topics=copier.TOPICS).findings == ()
+
+    async def fed(sim: Simulation) -> None:
+        process = sim.process("copier", lambda: copier.copy(sim.bootstrap_servers))
+        feeding = asyncio.create_task(sim.feed("in", range(2_000), over_s=60))
+        try:
+            await sim.calm(within_s=20)
+        finally:
+            feeding.cancel()
+            process.kill()
+
+    (finding, *_) = calm_run(fed, topics=copier.TOPICS).findings
+    assert "the program commits, but has not less to do for 20 s" in finding
+
+
 def test_a_partition_separates_a_process_from_a_broker_until_it_ends() -> None:
     """Its connections stall and new ones wait, while another process is served."""
     loop = VirtualLoop()
@@ -286,6 +319,14 @@ async def uses_tls() -> None:
     await asyncio.open_connection("127.0.0.1", 9092, ssl=ssl.create_default_context())
 
 
+async def uses_sasl() -> None:
+    """Authenticate itself to a broker."""
+    plain = {"sasl_mechanism": "PLAIN", "sasl_plain_username": "u", "sasl_plain_password": "p"}
+    await AIOKafkaConsumer(
+        "in", bootstrap_servers="127.0.0.1:9092", security_protocol="SASL_PLAINTEXT", **plain
+    ).start()
+
+
 async def uses_an_executor() -> None:
     """Run a function in a thread."""
     await asyncio.to_thread(print)
@@ -298,6 +339,7 @@ async def uses_an_executor() -> None:
         (starts_a_thread, "the thread 'worker' cannot be simulated; use a task"),
         (goes_elsewhere, "a connection to example.test:443, which is no broker, cannot be simulated"),
         (uses_tls, "TLS cannot be simulated; use security_protocol PLAINTEXT"),
+        (uses_sasl, "SASL cannot be simulated; use security_protocol PLAINTEXT"),
         (uses_an_executor, "a thread for .* cannot be simulated; call it directly"),
     ],
 )

@@ -1,6 +1,8 @@
 """`understudy simulate --application`: exit codes, the command that repeats a seed, and refusals."""
 
+import contextlib
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -106,3 +108,35 @@ def test_wrong_options_exit_with_2_and_one_sentence(
     assert sentence in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
+
+
+def test_no_shrink_reports_the_plan_as_it_is(tmp_path: Path) -> None:
+    """Faults are left out unless that is switched off."""
+    arguments = options("wrong", "--seeds", "3-4", "--minutes", "0.2", "--faults", "clock")
+    assert "faults are enough" in simulate(tmp_path, *arguments).stdout
+    done = simulate(tmp_path, *arguments, "--no-shrink")
+    assert "played twice, with the same hash" in done.stdout
+    assert "faults are enough" not in done.stdout
+
+
+def test_a_terminal_has_a_progress_bar_and_stdout_the_report(tmp_path: Path) -> None:
+    """Seeds, findings and seeds per second are on stderr's terminal; the file that stdout goes to has whole lines."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    arguments = [sys.executable, "-m", "understudy", "simulate", *options("wrong", "--seeds", "2-4", "--no-shrink")]
+    terminal, other = pty.openpty()
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(
+            arguments, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"},
+            stdout=out, stderr=other,
+        )  # fmt: skip
+        os.close(other)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of the terminal
+            while piece := os.read(terminal, 4096):
+                shown += piece
+        os.close(terminal)
+        assert process.wait(60) == 1
+    assert re.search(r"3/3\D.*1 found.*per s", shown.decode())
+    report = (tmp_path / "out").read_text()
+    assert re.search(r"^seed 3: understudy simulate --application program:wrong .*--topic in$", report, re.MULTILINE)
+    assert "seeds" not in report.partition("3 seeds, 1 with findings")[0]
