@@ -33,9 +33,10 @@ from broker.coordination.outcome import (
     TransactionalAppend,
     TransactionEnd,
 )
-from broker.time.clock import Clock, Wakeup
+from broker.time.clock import Clock
 from broker.time.long_work import LongWork
 from broker.time.timers import Timer
+from broker.time.wakeups import Wakeup
 from protocol.errors import ErrorCode, KafkaError
 from protocol.pauses import pause
 

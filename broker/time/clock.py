@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
 
 from broker.time.timers import Rhythm, Timer, Timers
+from broker.time.wakeups import Wakeup
 
 T = TypeVar("T")
 _FIRED_BETWEEN = 64  # timers that a push fires between two checks whether its caller has given up
@@ -321,31 +322,13 @@ class PushedClock(ManualClock):
         self._timers.clear()
 
 
-class Wakeup(asyncio.Future[T]):
-    """A future that also calls back within the step that completes it, where ``add_done_callback`` takes a turn."""
-
-    on_done: Callable[[], None] | None = None
-
-    def set_result(self, result: T) -> None:
-        """Complete it."""
-        super().set_result(result)
-        if self.on_done is not None:
-            self.on_done()
-
-    def set_exception(self, exception: type[BaseException] | BaseException) -> None:
-        """Complete it with an exception."""
-        super().set_exception(exception)
-        if self.on_done is not None:
-            self.on_done()
-
-
 class Waiter:
     """One wait that ends by :meth:`wake` or by the cluster's clock: the broker's only way to wait."""
 
     __slots__ = ("_future", "woken")
 
     def __init__(self) -> None:
-        self._future = Wakeup[bool]()
+        self._future: Wakeup[bool] = Wakeup()
         self.woken = False
 
     def wake(self) -> None:
@@ -368,7 +351,7 @@ class Waiter:
 
     def again(self) -> None:
         """Prepare for another wait."""
-        self._future = Wakeup[bool]()
+        self._future = Wakeup()
         self.woken = False
 
 
