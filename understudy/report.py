@@ -27,14 +27,17 @@ def main(argv: Sequence[str]) -> int:
         PROGRAM, "Report on the contents of a broker's data directory: by size, partition, key, age and consumer group."
     )
     parser.add_argument(
-        "dir", metavar="DIR", nargs="?", help="data directory of a broker, or the folder that contains several"
-    )
+        "names", metavar="[REPORT...] DIR", nargs="*",
+        help="names of reports (default: all), and the data directory of a broker, or the folder that contains several",
+    )  # fmt: skip
     parser.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal`: lag over time")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
     spark_command.spark_above(parser)
     parser.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
     parser.add_argument("--plots", metavar="FOLDER", help="also write the charts to this folder as PNG files")
-    parser.add_argument("--only", metavar="REPORT", action="append", default=[], help="only this report (repeatable)")
+    parser.add_argument(
+        "--only", metavar="REPORT", action="append", default=[], help="as REPORT before DIR (repeatable)"
+    )
     parser.add_argument("--without", metavar="REPORT", action="append", default=[], help="skip this one (repeatable)")
     parser.add_argument(
         "--topic", metavar="NAME", action="append", default=[],
@@ -58,7 +61,8 @@ def main(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="list the reports, and exit")
     parser.add_argument("--show", metavar="REPORT", help="print a report and its query, and exit")
-    arguments = parser.parse_args(argv)
-    if arguments.dir is None and not (arguments.list or arguments.show):
+    arguments = vars(parser.parse_args(argv))
+    *names, directory = arguments.pop("names") or [None]
+    if directory is None and not (arguments["list"] or arguments["show"]):
         parser.error("needs DIR, a broker's data directory, or the folder of several: understudy report DIR")
-    return spark_command.run(PROGRAM, "report", vars(arguments))
+    return spark_command.run(PROGRAM, "report", {**arguments, "dir": directory, "only": [*names, *arguments["only"]]})

@@ -57,7 +57,7 @@ def suits_spark(seconds: float, cores: int, free_gb: float) -> bool:
 
 
 def is_left_to_spark(arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, *, records: bool) -> bool:
-    """Return whether Spark decodes these files, and report it, or why not, if that is not obvious."""
+    """Return whether Spark decodes these files, and print the reason unless they are small."""
     if not arguments["master"].startswith("local"):
         return True
     if arguments["spark_above"] is not None:

@@ -1,7 +1,7 @@
 """Decodes files into tables of DuckDB: in this process, or (`pipeline.spark_reader`) in the tasks of a Spark session.
 
 The work is cut into pieces, such as a partition's log. What a piece becomes is small beside the piece: a row for each
-batch, not for each record. All queries run in DuckDB, also where Spark decoded the files.
+batch, not for each record. All queries run in DuckDB in either case.
 """
 
 import tempfile
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 class Reader(Protocol):
-    """An engine that decodes files."""
+    """Decodes files into tables."""
 
     def read(
         self, engine: DuckEngine, schemas: Mapping[str, pa.Schema], decode: Decode, pieces: Sequence[Piece]

@@ -63,8 +63,7 @@ class DuckTables:
         self._read_logs()
         if records:
             self._records()
-        for name in LOG_VIEWS:
-            engine.view(name, view(name), kept=name != "produced")  # which is the larger part of another table
+        self._log_views()
         if identity is not None:
             engine.table("identified", pa.Table.from_batches(identified(self.path, identity), IDENTIFIED))
             engine.table("named_topics", pa.Table.from_pylist(identity.named_topics, NAMED_TOPICS))
@@ -102,6 +101,10 @@ class DuckTables:
         """Drop the tables."""
         self.engine.close()
         self._reader.close()
+
+    def _log_views(self) -> None:
+        for name in LOG_VIEWS:
+            self.engine.view(name, view(name), kept=name != "produced")  # which is the larger part of another table
 
     def _small_files(self) -> None:
         found = broker_files.BrokerFiles()

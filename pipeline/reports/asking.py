@@ -1,4 +1,4 @@
-"""What both engines need for the reports: the options, the queries in `views/`, and their arguments."""
+"""What the reports need: the options, the queries in `views/`, and their arguments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from pipeline.rendering.queries import Question
 from pipeline.reports.registry import PACKAGE
 from pipeline.transfer.selection import Choice
 
-LOG_VIEWS: Final = ("produced", "transactions", "committed")
-JOURNAL_VIEWS: Final = ("calls", "topic_names", "produces", "fetches", "commits", "group_clients")
-"""Views of the audits that the reports use."""
-OF_RECORDS: Final = ("keys", "hot-keys")
+JOURNAL_VIEWS: Final = (
+    "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "current_produces",
+)  # fmt: skip
+"""Views of a journal that the reports use."""
+OF_RECORDS: Final = ("keys", "hot-keys", "skew")
 """Reports that use the view `keys`."""
 _MILLION: Final = 1_000_000
 
@@ -69,7 +70,7 @@ def wanted_topics(asked: Asked, path: str, topics: Iterable[str]) -> list[str]:
 def arguments_of(asked: Asked) -> dict[str, Any]:
     """Return the arguments of the queries (`:name`) that the options define."""
     names = ("now_ms", "retention_ms", "retention_bytes", "top")
-    return {name: getattr(asked, name) for name in names}
+    return {name: getattr(asked, name) for name in names} | {"names_topics": bool(asked.topics)}
 
 
 def named(arguments: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -1,23 +1,46 @@
-"""Makes the reports' tables on DuckDB, with the same queries as on Spark."""
+"""Makes the tables of the reports in DuckDB, beside those of the audits (`pipeline.duck.tables`).
 
-from collections.abc import Iterable, Sequence
+`logs` has the longest replica of each selected partition; `segments`, `keys`, `sampled`, `readers`, `ends` and
+`lag_windows` are made by the queries in `views/`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.audits.registry import view
+from pipeline.audits.registry import checks
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.reader import Reader
 from pipeline.duck.tables import DuckTables, register_journal
-from pipeline.query import pick
 from pipeline.reading import read_segments
 from pipeline.rendering.queries import Question
-from pipeline.reports import asking
-from pipeline.reports.asking import JOURNAL_VIEWS, LOG_VIEWS, Asked
+from pipeline.reports import asking, records
+from pipeline.reports.asking import JOURNAL_VIEWS, Asked
 from pipeline.reports.json_shape import STRUCTS, json_paths, schema_number, shown_bytes, value_kind
-from pipeline.schemas import EXTRA, KAFKA
 
-_RECORDS: Final = ("topic", "partition", "offset", "key", "value", "timestamp_ms", "aborted", "batch_base_offset")
+_LOSSES: Final = ("offset-hole", "high-watermark-beyond-end", "sequence-gap")
+_ABSENT: Final = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("count", pa.int64()),
+        pa.field("client_id", pa.string()),
+    ]
+)
+"""Columns that are used of the check `acknowledged-absent`."""
+_KEYS: Final = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("still_in", pa.list_(pa.string())),
+        pa.field("keys", pa.list_(pa.string())),
+    ]
+)
+_KEYS_KEPT, _RANGES_WITH_KEYS = 20, 100
 _FIELDS: Final = ("path", "types", "is_null", "example")
 
 
@@ -37,22 +60,27 @@ class DuckReportTables(DuckTables):
         needs = {need for each in wanted for need in each.needs}
         engine = self.engine
         self._read_logs()
-        for name in LOG_VIEWS:
-            engine.view(name, view(name), kept=name != "produced")
+        self._log_views()
         _names(engine, "wanted_topics", self.topics)
         for name in ("settings", "logs", "segments"):
             self._view(name)
         if "records" in needs:
-            self._records_of(self.topics)
-            if names & set(asking.OF_RECORDS):
-                self._view("keys")
             (total,) = engine.plain(
                 "SELECT CAST(coalesce(sum(records), 0) AS BIGINT) AS records FROM segments"
             ).to_pylist()
-            self.arguments["sample_ppm"] = asking.sample_ppm(self.asked, total["records"])
+            sample_ppm = asking.sample_ppm(self.asked, total["records"])
+            pieces = records.pieces_of(self.path, self.topics, sample_ppm)
+            self._reader.read(engine, records.SCHEMAS, records.read, pieces)
+            self._functions()
+            if names & set(asking.OF_RECORDS):
+                self._view("keys")
             self._view("sampled")
-        if "journal" in needs and self.journal_path is not None:
-            register_journal(engine, self.journal_path, JOURNAL_VIEWS, self._reader)
+        with_journal = self.journal_path if "journal" in needs or "lost" in names else None
+        if with_journal is not None:
+            register_journal(engine, with_journal, JOURNAL_VIEWS, self._reader)
+        if "lost" in names:
+            self._lost(with_journal=with_journal is not None)
+        if "journal" in needs and with_journal is not None:
             for name in ("readers", "ends"):
                 self._view(name)
             readers = engine.plain("SELECT DISTINCT topic FROM readers").column("topic").to_pylist()
@@ -69,14 +97,35 @@ class DuckReportTables(DuckTables):
         text = asking.views()[name]
         self.engine.view(name, text, asking.named(self.arguments, text))
 
-    def _records_of(self, topics: Sequence[str]) -> None:
-        """Return the records of each partition from its longest replica, like the reader."""
-        schema = pick(pa.schema([*KAFKA, *EXTRA]), _RECORDS)
-        rows = read_segments(self.path, columns=_RECORDS, topics=topics, mode="skip")
-        self.engine.table("records", pa.Table.from_batches((each.select(_RECORDS) for each in rows), schema))
+    def _lost(self, *, with_journal: bool) -> None:
+        """Make the tables of what is lost, from the findings of the audit's checks."""
+        engine = self.engine
+        engine.table("acknowledged_absent", _ABSENT.empty_table())
+        for check in (*_LOSSES, *(["acknowledged-absent"] if with_journal else [])):
+            engine.view(check.replace("-", "_"), checks()[check].sql)
+        self._view("lost_ranges")
+        self._view("still_there")
+        rows = engine.plain("SELECT * FROM still_there").to_pylist()
+        for number, row in enumerate(rows):
+            row["keys"] = _keys_of(row) if number < _RANGES_WITH_KEYS else None
+        engine.table("lost_keys", pa.Table.from_pylist(rows, _KEYS))
+
+    def _functions(self) -> None:
+        """Register the functions of values."""
         for name, call in (("value_kind", value_kind), ("schema_number", schema_number), ("shown_bytes", shown_bytes)):
             self.engine.function(name, call, ["BLOB"], "VARCHAR")
         self.engine.function("json_paths", _paths, ["BLOB"], STRUCTS)
+
+
+def _keys_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the first records in a range of offsets, from a replica that has it."""
+    offsets = row["first_offset"], min(row["last_offset"], row["first_offset"] + _KEYS_KEPT - 1) + 1
+    found: list[str] = []
+    for rows in read_segments(
+        row["still_in"][0], columns=("partition", "key"), topics=[row["topic"]], offsets=offsets, mode="skip"
+    ):
+        found += (shown_bytes(each["key"]) or "-" for each in rows.to_pylist() if each["partition"] == row["partition"])
+    return found
 
 
 def _paths(value: bytes | None) -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from pipeline.rendering.queries import Question
 
 PACKAGE: Final = "pipeline.reports"
 ORDER: Final = (
-    "size", "skew", "partitions", "keys", "hot-keys", "compaction", "retention", "lag", "lag-history", "values",
-    "json-shape",
+    "size", "skew", "partitions", "keys", "hot-keys", "compaction", "retention", "lag", "lag-history", "stable", "lost",
+    "values", "json-shape",
 )  # fmt: skip
 """In the order of a report."""
 

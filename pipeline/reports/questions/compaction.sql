@@ -27,8 +27,8 @@ reach AS (  -- the cleaner takes whole segments, and begins where it stopped
 due AS (SELECT DISTINCT topic, partition, base_offset AS batch_base_offset FROM batches JOIN logs USING (directory, topic, partition)
         WHERE delete_horizon_ms <= :now_ms),
 weighed AS (
-  SELECT topic, partition, key, offset, aborted, value IS NULL AS is_tombstone, due.batch_base_offset IS NOT NULL AS is_due,
-         coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + 10 AS weight, offset < cleanable_to AS now,
+  SELECT topic, partition, key, offset, aborted, value_bytes IS NULL AS is_tombstone, due.batch_base_offset IS NOT NULL AS is_due,
+         coalesce(octet_length(key), 0) + coalesce(value_bytes, 0) + 10 AS weight, offset < cleanable_to AS now,
          offset < stable_offset AS later
   FROM records JOIN reach USING (topic, partition) LEFT JOIN due USING (topic, partition, batch_base_offset)
 ),
