@@ -225,6 +225,30 @@ SHAPES = {
     **{f"produce/compressed-{each}": "send RecordBatch.codec 0" for each in ("gzip", "snappy", "lz4", "zstd")},
     **{f"consumers/compressed-{each}": "skips-compressed-batches" for each in ("gzip", "snappy", "lz4", "zstd")},
 }
+ANSWERED_LATER = {
+    "connection/topic-not-known-yet": "gives-up-without-leader",
+    "produce/expired-records-are-not-sent": "sends-after-expiry",
+    "transactions/abort-before-delivery": "aborted-records-come-later",
+    "sessions/one-of-three-out-of-range": "resets-every-partition",
+    "sasl/foreign-nonce": "accepts-foreign-nonce",
+    "truncation/epoch-fenced": "take OffsetForLeaderEpoch FENCED_LEADER_EPOCH as UNKNOWN_SERVER_ERROR",
+    "truncation/epoch-unknown": "take OffsetForLeaderEpoch UNKNOWN_LEADER_EPOCH as UNKNOWN_SERVER_ERROR",
+    "groups/heartbeats": "heartbeats-rarely",
+    "groups/removed-member-resumes": "keeps-positions-when-removed",
+    "groups/commit-after-revocation": "commits-revoked-partitions",
+    "groups/different-subscriptions": "assigns-to-everybody",
+    "consumer-protocol/refused": "take ConsumerGroupHeartbeat GROUP_AUTHORIZATION_FAILED as NONE",
+    "consumer-protocol/unreleased-instance-id": "take ConsumerGroupHeartbeat UNRELEASED_INSTANCE_ID as NONE",
+    "consumer-protocol/offsetfetch-stale-member-epoch": "take OffsetFetch STALE_MEMBER_EPOCH as NONE",
+    "share/three-partitions": "first ShareGroupHeartbeat.assignment.topic_partitions.partitions",
+    "share/release-one-of-five": "read ShareFetch.responses.partitions.acquired_records.first_offset 0",
+    "share/closed-without-acknowledgement": "accepts-the-rest-when-closed",
+    "share/acknowledge-session-not-found": "error-is-success",
+    "share/fetch-unknown-topic-or-partition": ERRORS,
+    "share/heartbeat-coordinator-not-available": ERRORS,
+    "admin/invalid-replication-factor": "refusal-is-success",
+    "admin/request-timed-out": "refusal-is-success",
+}
 STATES = {
     "consumers/leader-moves-away": "keeps-old-leader",
     "consumers/leader-returns": "take Fetch FENCED_LEADER_EPOCH as NONE",
@@ -267,7 +291,7 @@ FAMILIES = {
     "groups/refused-offsetfetch-": "OffsetFetch",
     "consumers/": "Fetch",
 }
-MUTANTS |= SHAPES | STATES | ANSWERED
+MUTANTS |= SHAPES | ANSWERED_LATER | STATES | ANSWERED
 for _name in (
     SCENARIOS.keys() - MUTANTS.keys()
 ):  # the families of scenarios/refusals.py: the code is taken for a success

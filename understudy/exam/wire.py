@@ -24,8 +24,10 @@ REFUSED_PER_S: Final = 30
 IDLE_PER_S: Final = 60
 """Fetches without records, or Metadata, within a second."""
 SECOND_US: Final = 1_000_000
-LATER_US: Final = 10**12
+NEVER_US: Final = 2**63
 REPEATED: Final = 10
+HASTY: Final = 10
+"""Fetches in a row that wait for nothing and bring nothing."""
 FINAL: Final = frozenset(
     {
         "CLUSTER_AUTHORIZATION_FAILED",
@@ -41,6 +43,7 @@ FINAL: Final = frozenset(
         "PRODUCER_FENCED",
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         "TRANSACTION_ABORTABLE",
+        "UNRELEASED_INSTANCE_ID",
     }
 )
 """Errors that Kafka's own clients never answer by repeating the request."""
@@ -51,6 +54,8 @@ JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 OUT: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
 MEMBERSHIP: Final = ("SyncGroup", "Heartbeat", "OffsetCommit")
 Options = Mapping[str, Any]
+Place = tuple[str, int]
+"""A topic id and a partition."""
 Rule = Callable[[Sequence[JournalEntry]], Iterator["Problem"]]
 
 
@@ -146,6 +151,11 @@ def _isolation(options: Options) -> int:
     return READ_COMMITTED if _committed(options) else 0
 
 
+def _in_group(options: Options) -> bool:
+    """Return whether the application asked for a group: a library that reads in groups only makes one without."""
+    return options["group"] is not None
+
+
 def _joins(entry: JournalEntry) -> bool:
     return bool(entry.request.get("member_epoch") == JOINS)
 
@@ -167,12 +177,12 @@ WANTED: Final[Mapping[str, Sequence[Wanted]]] = {
         Wanted("OffsetFetch", "require_stable", lambda _options: True, Level.SHOULD, since=7, when=_committed),
         Wanted("JoinGroup", "session_timeout_ms", _option("session_timeout_ms")),
         *(
-            Wanted(api, field, value)
+            Wanted(api, field, value, when=_in_group)
             for api in ("JoinGroup", *MEMBERSHIP)
             for field, value in (("group_id", _option("group")), ("group_instance_id", _INSTANCE))
         ),
-        Wanted("LeaveGroup", "group_id", _option("group")),
-        Wanted("ConsumerGroupHeartbeat", "group_id", _option("group")),
+        Wanted("LeaveGroup", "group_id", _option("group"), when=_in_group),
+        Wanted("ConsumerGroupHeartbeat", "group_id", _option("group"), when=_in_group),
         Wanted("ConsumerGroupHeartbeat", "instance_id", _INSTANCE, only=_joins),
     ),
     "share_consumer": (
@@ -199,7 +209,9 @@ def _options(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Proble
 
 def _commits(client: Client, entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """Return commits of a consumer that is not to commit by itself."""
-    if client.kind == "consumer" and not client.options["auto_commit"] and "commit_offsets" not in client.commands:
+    if client.kind != "consumer" or not _in_group(client.options):
+        return
+    if not client.options["auto_commit"] and "commit_offsets" not in client.commands:
         for entry in entries:
             if entry.api == "OffsetCommit":
                 yield Problem(entry, "the application has not asked for a commit, and disabled automatic ones",
@@ -343,32 +355,47 @@ def _classic(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
                 member.dead[entry.request["member_id"]] = _answered_us(entry)
 
 
+@dataclass
+class _ModernMember:
+    """The epochs and partitions that members of consumer and share groups were granted, and when they left."""
+
+    granted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    given: set[Place] = field(default_factory=set)
+    left: dict[str, int] = field(default_factory=dict)
+
+    def beats(self, entry: JournalEntry) -> Iterator[Problem]:
+        """Judge a heartbeat."""
+        member, epoch = entry.request.get("member_id") or "", entry.request.get("member_epoch")
+        owned = _assigned(entry.request.get("topic_partitions"))
+        if epoch != LEAVES and self.left.get(member, NEVER_US) < entry.ts_us:
+            text = f"member {member} joins again after it has left: it was not to leave before it is closed"
+            yield Problem(entry, text, Level.SHOULD)
+        if epoch not in {JOINS, LEAVES, LEAVES_FOR_A_WHILE, *self.granted[member]}:
+            yield Problem(entry, f"member {member} was not granted epoch {epoch}")
+        elif epoch == JOINS and owned:
+            yield Problem(entry, f"joins with partitions that it does not have: {len(owned)}")
+        elif owned - self.given:
+            yield Problem(entry, f"reports partitions that it was not assigned: {len(owned - self.given)}")
+        if epoch == JOINS and entry.request.get("rebalance_timeout_ms", 1) <= 0:
+            yield Problem(entry, "joins without a rebalance timeout")
+        if _succeeded(entry):
+            answer = entry.response or {}
+            self.left[member] = entry.ts_us if epoch == LEAVES else NEVER_US
+            self.granted[answer.get("member_id") or member].add(answer["member_epoch"])
+            self.given |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
+
+
 def _epochs(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """Return requests of a member of a consumer or share group with a member epoch that it was not granted."""
-    granted: dict[str, set[int]] = defaultdict(set)
-    given: set[tuple[str, int]] = set()
-    left: dict[str, int] = {}
+    members = _ModernMember()
     for entry in entries:
         member = entry.request.get("member_id") or ""
         if entry.api in {"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"}:
-            epoch, answer = entry.request.get("member_epoch"), entry.response or {}
-            owned = _assigned(entry.request.get("topic_partitions"))
-            if epoch not in {JOINS, LEAVES, LEAVES_FOR_A_WHILE, *granted[member]}:
-                yield Problem(entry, f"member {member} was not granted epoch {epoch}")
-            elif epoch == JOINS and owned:
-                yield Problem(entry, f"joins with partitions that it does not have: {len(owned)}")
-            elif owned - given:
-                yield Problem(entry, f"reports partitions that it was not assigned: {len(owned - given)}")
-            if epoch == JOINS and entry.request.get("rebalance_timeout_ms", 1) <= 0:
-                yield Problem(entry, "joins without a rebalance timeout")
-            if _succeeded(entry):
-                left[member] = entry.ts_us if epoch == LEAVES else entry.ts_us + LATER_US
-                granted[answer.get("member_id") or member].add(answer["member_epoch"])
-                given |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
-        elif entry.api == "ShareFetch" and entry.ts_us > left.get(member, entry.ts_us) + CROSSING_US:
+            yield from members.beats(entry)
+        elif entry.api == "ShareFetch" and entry.ts_us > members.left.get(member, NEVER_US) + CROSSING_US:
             yield Problem(entry, f"member {member} has left its group")
-        elif entry.api in {"OffsetCommit", "OffsetFetch"} and granted:
-            yield from _carries_epoch(entry, granted)
+        elif entry.api in {"OffsetCommit", "OffsetFetch"} and members.granted:
+            yield from _carries_epoch(entry, members.granted)
 
 
 def _carries_epoch(entry: JournalEntry, granted: Mapping[str, set[int]]) -> Iterator[Problem]:
@@ -384,7 +411,57 @@ def _carries_epoch(entry: JournalEntry, granted: Mapping[str, set[int]]) -> Iter
             yield Problem(entry, f"member {member!r} was not granted epoch {epoch}", Level.SHOULD, habit=True)
 
 
-def _assigned(topics: Any) -> set[tuple[str, int]]:
+@dataclass
+class _Owner:
+    """What a member of a consumer group has been assigned, has fetched, and has reported as not its own."""
+
+    assigned: set[Place] = field(default_factory=set)
+    fetched: dict[Place, int] = field(default_factory=dict)
+    disowned: dict[Place, int] = field(default_factory=dict)
+
+    def reports(self, entry: JournalEntry) -> None:
+        """Compare what a heartbeat reports with what was fetched before; then take over what it is answered."""
+        reported = entry.request.get("topic_partitions")
+        if reported is not None:
+            early = {place for place, at in self.fetched.items() if at + CROSSING_US < entry.ts_us}
+            missing = self.assigned & early - _assigned(reported)
+            self.disowned = {each: self.disowned.get(each, entry.ts_us) for each in missing}
+        answer = (entry.response or {}).get("assignment")
+        if entry.error or entry.request.get("member_epoch") == LEAVES:
+            self.assigned = set()
+        elif answer:
+            self.assigned = _assigned(answer["topic_partitions"])
+        self.fetched = {place: at for place, at in self.fetched.items() if place in self.assigned}
+        self.disowned = {place: at for place, at in self.disowned.items() if place in self.assigned}
+
+    def fetches(self, place: Place, at_us: int) -> bool:
+        """Return whether the member has reported the partition as not its own."""
+        self.fetched.setdefault(place, at_us)
+        return at_us > self.disowned.get(place, NEVER_US) + CROSSING_US
+
+
+def _disowned(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
+    """Return Fetch requests of partitions that the member has reported as not its own (KIP-848).
+
+    It had fetched them before it reported, and they were assigned to it all the time.
+    """
+    ids: dict[str, str] = {}
+    owner = _Owner()
+    for entry in entries:
+        if entry.api == "Metadata":
+            ids |= {each["name"]: each.get("topic_id", "") for each in (entry.response or {}).get("topics", ())}
+        elif entry.api == "ConsumerGroupHeartbeat":
+            owner.reports(entry)
+        elif entry.api == "Fetch" and owner.assigned:
+            for topic in entry.request.get("topics", ()):
+                name = topic.get("topic") or ""
+                for each in topic["partitions"]:
+                    if owner.fetches((ids.get(name) or topic.get("topic_id", ""), each["partition"]), entry.ts_us):
+                        text = f"fetches partition {each['partition']}, which it has reported as not its own"
+                        yield Problem(entry, text)
+
+
+def _assigned(topics: Any) -> set[Place]:
     return {(each["topic_id"], partition) for each in topics or () for partition in each["partitions"]}
 
 
@@ -437,8 +514,13 @@ def _share_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
 def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """Return requests that are repeated without a back-off, or after an error that repeating does not change."""
     arrivals: dict[tuple[str, str], list[int]] = defaultdict(list)
+    hasty = 0
     for entry in entries:
         idle = entry.api == "Metadata" or (entry.api in {"Fetch", "ShareFetch"} and not _has_records(entry))
+        if entry.api in {"Fetch", "ShareFetch"}:
+            hasty = hasty + 1 if idle and not entry.error and entry.request.get("max_wait_ms", 1) <= 0 else 0
+            if hasty == HASTY:
+                yield Problem(entry, f"sent {HASTY} times in a row without a wait for records", Level.MAY)
         if not entry.error and not idle:
             continue
         at = arrivals[entry.api, entry.error or ""]
@@ -476,6 +558,7 @@ def _answered_us(entry: JournalEntry) -> int:
 RULES: Final[Sequence[Rule]] = (
     _classic,
     _epochs,
+    _disowned,
     _fetch_sessions,
     _share_sessions,
     _load,

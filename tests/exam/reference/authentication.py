@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from protocol.apis import ApiKey
 from protocol.client.sasl import AuthenticationError, BadScram, Credentials, authenticate
-from protocol.client.steps import run
+from protocol.client.steps import Call, run
 from protocol.errors import ErrorCode
 from tests.exam.reference.planted import Planted
 from tests.wire import Wire
@@ -23,6 +24,19 @@ class NotLetIn(Exception):
     def __init__(self, code: ErrorCode | None, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def believing(call: Call, nonce: str) -> Call:
+    """Return a function that takes any nonce of a server for one that continues the client's (RFC 5802 section 5.1)."""
+
+    def believe(key: ApiKey, version: int, request: Any) -> Any:
+        answer = call(key, version, request)
+        if key is ApiKey.SASL_AUTHENTICATE and bytes(answer.auth_bytes).startswith(b"r="):
+            foreign = not bytes(answer.auth_bytes).startswith(b"r=" + nonce.encode())
+            answer.auth_bytes = (b"r=" + nonce.encode() if foreign else b"r=") + bytes(answer.auth_bytes)[2:]
+        return answer
+
+    return believe
 
 
 @dataclass(frozen=True)
@@ -54,9 +68,11 @@ class Security:
         username, password = self.options.get("sasl_username", ""), self.options.get("sasl_password", "")
         credentials = Credentials(mechanism, username, password, self.options.get("sasl_token", ""))
         try:
-            lifetime_ms = run(
-                authenticate(credentials, secrets.token_hex(12)), Planted(self.mutations).through(wire.call)
-            )
+            nonce = secrets.token_hex(12)
+            call = Planted(self.mutations).through(wire.call)
+            if "accepts-foreign-nonce" in self.mutations:
+                call = believing(call, nonce)
+            lifetime_ms = run(authenticate(credentials, nonce), call)
         except BadScram as error:
             if "trusts-any-broker" in self.mutations:
                 return None

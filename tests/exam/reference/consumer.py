@@ -41,6 +41,7 @@ JOIN_AGAIN = frozenset(
         ErrorCode.MEMBER_ID_REQUIRED,
     }
 )
+FETCHED_AGAIN = RETRIABLE - {ErrorCode.CORRUPT_MESSAGE}  # FetchCollector reports it
 Place = tuple[str, int]
 
 
@@ -65,6 +66,7 @@ class ReferenceConsumer:
         self.next_heartbeat = 0.0
         self.errors: list[Refused] = []
         self.stopped = False
+        self.revoked: dict[Place, int] = {}
         self.joining = threading.Thread(target=self._try_to_join)  # not started yet
         self.join_errors: list[Refused] = []
 
@@ -179,11 +181,12 @@ class ReferenceConsumer:
             if "stops-out-of-range" in self.mutations:
                 self.positions.pop(place)
                 return
-            self.positions[place] = self._first_offset(place, deadline)
+            for each in list(self.positions) if "resets-every-partition" in self.mutations else [place]:
+                self.positions[each] = self._first_offset(each, deadline)
         else:
             if "skips-after-error" in self.mutations:
                 self.positions[place] += 1
-            elif "gives-up-on-errors" in self.mutations or code not in RETRIABLE:
+            elif "gives-up-on-errors" in self.mutations or code not in FETCHED_AGAIN:
                 self.positions.pop(place)
                 raise Refused("other", code, code.name)
             self.network.forget_leader(*place)
@@ -306,7 +309,8 @@ class ReferenceConsumer:
         if self.joining.is_alive():
             return False
         if time.monotonic() >= self.next_heartbeat:
-            self.next_heartbeat = time.monotonic() + self.options["heartbeat_interval_ms"] / 1000
+            interval = "session_timeout_ms" if "heartbeats-rarely" in self.mutations else "heartbeat_interval_ms"
+            self.next_heartbeat = time.monotonic() + self.options[interval] / 1000
             request = HeartbeatRequest(self.options["group"], self.generation, self.member_id, self._instance())
             code = self._ask(ApiKey.HEARTBEAT, 4, request).error_code
             self._rejoin_after(code)
@@ -371,9 +375,10 @@ class ReferenceConsumer:
         deadline = time.monotonic() + DEADLINE_S
         subscriptions = [read_subscription(bytes(each.metadata)) for each in joined.members]
         topics = sorted({name for each in subscriptions if each is not None for name in each.topics})
-        members = sorted(each.member_id for each in joined.members)
-        shares: dict[str, dict[str, list[int]]] = {member: {} for member in members}
+        wanted = {each.member_id: read for each, read in zip(joined.members, subscriptions, strict=True)}
+        shares: dict[str, dict[str, list[int]]] = {member: {} for member in sorted(wanted)}
         for topic in topics:
+            members = [each for each in shares if self._subscribes(wanted[each], topic)]
             request = MetadataRequest([MetadataRequestTopic(topic)])
             answer = self.network.ask_any(ApiKey.METADATA, 12, request, deadline)
             while answer.topics[0].error_code in RETRIABLE:
@@ -384,6 +389,9 @@ class ReferenceConsumer:
                     if index % len(members) == number or "everybody-gets-everything" in self.mutations:
                         shares[member].setdefault(topic, []).append(each)
         return [SyncGroupRequestAssignment(member, write_assignment(share, 0)) for member, share in shares.items()]
+
+    def _subscribes(self, read: Any, topic: str) -> bool:
+        return "assigns-to-everybody" in self.mutations or (read is not None and topic in read.topics)
 
     def _begin(self, data: bytes) -> None:
         """Take over the assigned partitions, at their committed offsets."""
@@ -405,7 +413,10 @@ class ReferenceConsumer:
             for topic in group.topics
             for each in topic.partitions
         }
-        self.positions = {}
+        former, self.positions = self.positions, {}
+        self.revoked = {place: offset for place, offset in former.items() if place not in places}
+        if "keeps-positions-when-removed" in self.mutations:
+            committed |= former
         self._discard(lambda _place: True)
         for place in places:
             offset = -1 if "ignores-committed-offsets" in self.mutations else committed.get(place, -1)
@@ -418,6 +429,8 @@ class ReferenceConsumer:
         if self.topics and (self.joining.is_alive() or self.generation < 0):
             raise Refused("retriable", ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
         positions = self.positions | (self.ahead if "commits-what-is-buffered" in self.mutations else {})
+        if "commits-revoked-partitions" in self.mutations:
+            positions = self.revoked | positions
         topics = [
             OffsetCommitRequestTopic(
                 name, [OffsetCommitRequestPartition(p, o) for (t, p), o in positions.items() if t == name]

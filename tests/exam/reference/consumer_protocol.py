@@ -11,9 +11,9 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.exam.reference.consumer import DEADLINE_S, GROUP, Place, ReferenceConsumer
-from tests.exam.reference.network import Lost, Refused
+from tests.exam.reference.network import Lost, Refused, first_error
 
-JOINS, LEAVES = 0, -1
+JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
 
 
@@ -47,8 +47,8 @@ class ProtocolConsumer(ReferenceConsumer):
         owned = [TopicPartitions(self._id(t), [p for name, p in self.positions if name == t])
                  for t in sorted({name for name, _ in self.positions})]  # fmt: skip
         request = ConsumerGroupHeartbeatRequest(
-            self.options["group"], self.member_id, epoch, rebalance_timeout_ms=5_000, topic_partitions=owned,
-            subscribed_topic_names=self.topics,
+            self.options["group"], self.member_id, epoch, self._instance(), rebalance_timeout_ms=5_000,
+            topic_partitions=owned, subscribed_topic_names=self.topics,
         )  # fmt: skip
         return self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request)
 
@@ -76,6 +76,12 @@ class ProtocolConsumer(ReferenceConsumer):
             return
         group = OffsetFetchRequestGroup(self.options["group"], topics, self.member_id, self.epoch)
         found = self._ask(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[group], require_stable=True))
+        code = first_error(found)
+        if code is ErrorCode.STALE_MEMBER_EPOCH:
+            self.next_heartbeat = 0.0  # whose answer has the newest epoch, and the assignment again
+            return
+        if code is not ErrorCode.NONE:
+            raise Refused("other", code, code.name)
         committed = {
             (topic.name, each.partition_index): each.committed_offset
             for group in found.groups
@@ -115,7 +121,7 @@ class ProtocolConsumer(ReferenceConsumer):
         """Leave the group."""
         if self.is_member and "closes-without-leaving" not in self.mutations:
             try:
-                self._heartbeat(LEAVES)
+                self._heartbeat(LEAVES if self._instance() is None else LEAVES_FOR_A_WHILE)
             except (Lost, Refused):
                 self.next_heartbeat = 0.0  # the session will end by itself
         self.network.close()

@@ -32,6 +32,8 @@ class Batch:
     partition: int
     records: Sequence[Mapping[str, Any]]
     sequence: int = -1
+    is_reported: bool = False
+    """Whether it was reported as failed, and is in the queue nevertheless."""
 
 
 class ReferenceProducer:
@@ -70,7 +72,7 @@ class ReferenceProducer:
         return outcomes
 
     def _deliver_all(self) -> None:
-        outcomes = self.outcomes
+        outcomes, later = self.outcomes, list[Batch]()
         while self.queue:
             batch = self.queue.popleft()
             try:
@@ -81,10 +83,20 @@ class ReferenceProducer:
                     continue
                 self.failed = self.failed or error
                 refusal = {"class": error.kind, "code": error.code, "message": str(error)}
-                outcomes += [{"id": record["id"], "error": refusal} for record in batch.records]
+                outcomes += [
+                    {"id": record["id"], "error": refusal} for record in batch.records if not batch.is_reported
+                ]
+                if error.kind == "timeout" and "sends-after-expiry" in self.mutations:
+                    batch.is_reported = True
+                    later.append(batch)
             else:
-                for index, record in enumerate(batch.records):
-                    outcomes.append({"id": record["id"], "offset": base + index if base >= 0 else -1})
+                outcomes += self._written_at(base, batch)
+        self.queue.extend(later)
+
+    def _written_at(self, base: int, batch: Batch) -> list[dict[str, Any]]:
+        step = 0 if base < 0 or "base-offset-for-all" in self.mutations else 1
+        records = [] if batch.is_reported else batch.records
+        return [{"id": record["id"], "offset": base + index * step} for index, record in enumerate(records)]
 
     def _deliver(self, batch: Batch) -> int:
         """The base offset; -1 if it is written and the offset is not known. Raises Refused."""
@@ -261,14 +273,18 @@ class ReferenceProducer:
             raise self.fatal
         self.failed, self.used = None, False
 
+    def _drop_queue(self) -> None:
+        if "aborted-records-come-later" not in self.mutations:
+            dropped = {"class": "abortable", "code": None, "message": "the transaction was aborted"}
+            self.outcomes += [{"id": record["id"], "error": dropped} for each in self.queue for record in each.records]
+            self.queue.clear()
+
     def end(self, *, committed: bool, deadline: float) -> None:
         """End the transaction, with the records that are still queued. Raises Refused."""
         if committed:
             self._deliver_all()
         else:
-            dropped = {"class": "abortable", "code": None, "message": "the transaction was aborted"}
-            self.outcomes += [{"id": record["id"], "error": dropped} for each in self.queue for record in each.records]
-            self.queue.clear()
+            self._drop_queue()
         if self.fatal is not None and "commit-is-always-success" not in self.mutations:
             raise self.fatal
         if committed and self.failed is not None and "commits-despite-failure" not in self.mutations:

@@ -40,6 +40,7 @@ class ShareMember:
         self.places: list[Place] = []
         self.sessions: dict[str, int] = {}
         self.given: dict[Place, dict[int, int]] = {}
+        self.open: list[Mapping[str, Any]] = []
         self.errors: list[Refused] = []
         self.next_heartbeat = 0.0
         self.stopped = False
@@ -102,6 +103,7 @@ class ShareMember:
                 break
             if not records:
                 self.network.never.wait(0.02)
+        self.open += records
         return [] if "delivers-nothing" in self.mutations else records
 
     def _fetch(self, place: Place) -> list[dict[str, Any]]:
@@ -155,6 +157,7 @@ class ShareMember:
             kind = "accept"
         if kind == "reject" and "releases-rejected" in self.mutations:
             kind = "release"
+        self.open = [each for each in self.open if each not in records]
         for record in records:
             self.given.setdefault((record["topic"], record["partition"]), {})[record["offset"]] = TYPES[kind]
 
@@ -186,6 +189,9 @@ class ShareMember:
     def close(self) -> None:
         """End the sessions, so that what is not acknowledged is given to others, and leave the group."""
         try:
+            if "accepts-the-rest-when-closed" in self.mutations:
+                self.acknowledge("accept", self.open)
+                self.commit()
             for address in self.sessions:
                 request = ShareAcknowledgeRequest(self.options["group"], self.member_id, LAST)
                 self.network.ask(address, ApiKey.SHARE_ACKNOWLEDGE, 1, request)

@@ -69,20 +69,41 @@ def topic_exists(exercise: Exercise) -> None:
     exercise.require(error is not None, "a topic that existed is reported as created")
 
 
+for _code in ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR"):
+
+    def _refused_for_good(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="CreateTopics", error=code, times=None)
+        error = create(exercise)
+        exercise.require_exercised()
+        exercise.require(error is not None, "a topic that was refused is reported as created")
+        attempts = sum(entry.error == code for entry in exercise.journal(api="CreateTopics"))
+        exercise.require(attempts < 10, f"the request was sent {attempts} times", Level.SHOULD)
+
+    scenario(
+        f"admin/{_code.lower().replace('_', '-')}",
+        "CreateTopics is rejected permanently",
+        rule=f"core C.1; {_code}",
+        needs=NEEDS,
+        correct="Reports the error.",
+        loss=LOSS,
+    )(_refused_for_good)
+
+
 @scenario(
-    "admin/policy-violation",
-    "CreateTopics is rejected permanently",
-    rule="core C.1; POLICY_VIOLATION",
+    "admin/request-timed-out",
+    "CreateTopics is answered with REQUEST_TIMED_OUT",
+    rule="core C.1; KafkaAdminClient: TimeoutException",
     needs=NEEDS,
-    correct="Reports the error.",
+    correct="Reports the error, or repeats the request.",
     loss=LOSS,
 )
-def policy_violation(exercise: Exercise) -> None:
-    """Reject each request."""
-    exercise.fault(api="CreateTopics", error="POLICY_VIOLATION", times=None)
+def request_timed_out(exercise: Exercise) -> None:
+    """Answer so once, without creating the topic."""
+    exercise.fault(api="CreateTopics", error="REQUEST_TIMED_OUT")
     error = create(exercise)
     exercise.require_exercised()
-    exercise.require(error is not None, "a topic that was refused is reported as created")
+    there = partitions_of(exercise, "made")
+    exercise.require(error is not None or there == 3, f"reported as created, and the topic has {there} partitions")
 
 
 for _code, _kip in (("NOT_CONTROLLER", "KIP-590"), ("THROTTLING_QUOTA_EXCEEDED", "KIP-599")):

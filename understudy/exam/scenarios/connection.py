@@ -82,6 +82,21 @@ def first_connection_reset(exercise: Exercise) -> None:
 
 
 @scenario(
+    "connection/topic-not-known-yet",
+    "Metadata is answered with UNKNOWN_TOPIC_OR_PARTITION twice",
+    rule="KafkaProducer.waitOnMetadata; core B.1",
+    needs="producer",
+    level=Level.SHOULD,
+    correct="Asks again: a topic that was just created is not known to each broker.",
+    loss=LOST,
+)
+def topic_not_known_yet(exercise: Exercise) -> None:
+    """Deny the topic to its first two requests."""
+    exercise.fault(api="Metadata", topic="t", error="UNKNOWN_TOPIC_OR_PARTITION", times=2)
+    check_written(exercise)
+
+
+@scenario(
     "connection/metadata-unanswered",
     "The response to Metadata is lost",
     rule="NetworkClient: request.timeout.ms",

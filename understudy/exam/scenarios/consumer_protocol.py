@@ -2,7 +2,9 @@
 
 import time
 
+from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
+from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.groups import (
     LOST,
@@ -201,6 +203,92 @@ def commit_stale_member_epoch(exercise: Exercise) -> None:
     exercise.require(
         error is not None or offsets == [10], f"the commit was reported as done, and the group has {offsets}"
     )
+
+
+def check_reports(exercise: Exercise, consumer: Consumer) -> list[LibraryError]:
+    """Return the errors that a member reports which cannot join; it reads nothing."""
+    try:
+        consumer.subscribe("t")
+        until = exercise.deadline()
+        while not exercise.past(until) and not consumer.errors and not consumer.read:
+            consumer.poll(200)
+    except CallError as error:
+        return [error.error]
+    exercise.require(not consumer.read, f"read {consumer.values()} without being a member")
+    return consumer.errors
+
+
+@scenario(
+    "consumer-protocol/refused",
+    f"Each {HEARTBEAT} is answered with GROUP_AUTHORIZATION_FAILED",
+    rule="AbstractHeartbeatRequestManager.onErrorResponse: GroupAuthorizationException",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Reports the error to the application, and reads nothing.",
+    loss="A consumer that seems to have nothing to read.",
+    slow=True,
+)
+def refused(exercise: Exercise) -> None:
+    """Refuse it for good."""
+    exercise.write(numbered(5))
+    exercise.fault(api=HEARTBEAT, error="GROUP_AUTHORIZATION_FAILED", times=None)
+    consumer = exercise.consumer(group="g", protocol="consumer")
+    errors = check_reports(exercise, consumer)
+    exercise.require_exercised()
+    exercise.require(bool(errors), "GROUP_AUTHORIZATION_FAILED was never reported", Level.SHOULD)
+
+
+@scenario(
+    "consumer-protocol/unreleased-instance-id",
+    "Two clients have the same instance id",
+    rule="KIP-848: UNRELEASED_INSTANCE_ID",
+    needs=f"{NEEDS} static_members",
+    correct="The second one reports a fatal error, and the first one stays a member.",
+    loss=LOST,
+    slow=True,
+)
+def unreleased_instance_id(exercise: Exercise) -> None:
+    """Let the second one come while the first one is there."""
+    exercise.write(numbered(5))
+    first = exercise.consumer(group="g", protocol="consumer", instance_id="one")
+    first.subscribe("t")
+    first.poll_for(5)
+    second = exercise.consumer(group="g", protocol="consumer", instance_id="one")
+    errors = check_reports(exercise, second)
+    codes = {entry.error for entry in exercise.journal(second.name, HEARTBEAT)}
+    exercise.require_situation("UNRELEASED_INSTANCE_ID" in codes, f"the second client got {codes}")
+    exercise.require(bool(errors), "UNRELEASED_INSTANCE_ID was never reported", Level.SHOULD)
+    first.read.clear()
+    exercise.write(numbered(5, "b"))
+    first.poll_for(5)
+    exercise.require(first.values() == numbered(5, "b"), f"the first one read {first.values()}")
+
+
+@scenario(
+    "consumer-protocol/offsetfetch-stale-member-epoch",
+    "OffsetFetch is answered with STALE_MEMBER_EPOCH",
+    rule="KIP-848: CommitRequestManager.OffsetFetchRequestState",
+    needs=COMMITS,
+    correct="Repeats the request with the epoch of its next heartbeat, and begins at the committed offset.",
+    loss="Records that are read again, or a consumer that stops.",
+)
+def offsetfetch_stale_member_epoch(exercise: Exercise) -> None:
+    """Return the error once to the successor of a member that has committed."""
+    exercise.write(numbered(10, "a"))
+    first = member(exercise)
+    first.poll_for(10)
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    first.close()
+    exercise.fault(api="OffsetFetch", versions=[9, 99], error="STALE_MEMBER_EPOCH")
+    exercise.write(numbered(10, "b"))
+    second = member(exercise)
+    second.poll_for(10)
+    second.poll_quietly()
+    exercise.require_exercised()
+    exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
+    text = f"the application was bothered with what passes: {second.errors[:1]}"
+    exercise.require(not second.errors, text, Level.SHOULD)
 
 
 @scenario(

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from understudy.exam.exercise import Consumer, Exercise
+from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
@@ -304,6 +305,26 @@ def check_heartbeats(exercise: Exercise, consumer: Consumer, api: str, broker: i
             return
         consumer.poll(200)
     exercise.require(False, f"the new coordinator got no {api}: the member will be removed")
+
+
+@scenario(
+    "groups/heartbeats",
+    "A member with an interval of 0.3 s between heartbeats",
+    rule="heartbeat.interval.ms; groups A.6",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Sends one at least every second.",
+    loss="A member that is removed, or that learns of a rebalance when it is too late.",
+)
+def heartbeats(exercise: Exercise) -> None:
+    """Count those of three seconds, without a fault."""
+    exercise.write(["r00"])
+    consumer = member(exercise)
+    consumer.poll_for(1)
+    before = len(exercise.journal(consumer.name, "Heartbeat"))
+    consumer.poll_quietly(times=15)
+    count = len(exercise.journal(consumer.name, "Heartbeat")) - before
+    exercise.require(count >= 3, f"{count} heartbeats in three seconds")
 
 
 @scenario(

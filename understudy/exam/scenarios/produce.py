@@ -183,6 +183,32 @@ def message_too_large(exercise: Exercise) -> None:
 
 
 @scenario(
+    "produce/expired-records-are-not-sent",
+    "A record has expired, and the cluster is healthy again",
+    rule="KIP-91: Sender.failExpiredBatches",
+    needs="producer",
+    level=Level.SHOULD,
+    correct="Sends a record no more that it has reported as expired.",
+    loss="Records out of order, or twice, where the application has sent them again.",
+    slow=True,
+)
+def expired_records_are_not_sent(exercise: Exercise) -> None:
+    """Refuse it until it is reported, then accept everything."""
+    producer = connected(exercise, delivery_timeout_ms=3_000, request_timeout_ms=1_000)
+    fault = exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=None)
+    producer.send(["expired"])
+    producer.flush(8_000)
+    exercise.require_exercised()
+    exercise.require(producer.sent[-1].error is not None, "the refused record has no outcome after 8 s")
+    exercise.faults.clear()
+    fault.remove()
+    producer.send(["later"])
+    producer.flush()
+    exercise.require(producer.sent[-1].acknowledged, f"the next record was not written: {producer.sent[-1].error}")
+    exercise.require("expired" not in exercise.log_values(), "the record was written after it was reported as failed")
+
+
+@scenario(
     "produce/delivery-timeout",
     "No Produce is ever answered",
     rule="KIP-91: delivery.timeout.ms",

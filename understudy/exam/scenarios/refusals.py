@@ -222,7 +222,8 @@ for _code in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "
         loss=transactions.LOST_COPY,
     )(_offsets_refused)
 
-for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"):
+for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
+              "UNKNOWN_TOPIC_OR_PARTITION"):  # fmt: skip
 
     def _offsets_delayed(exercise: Exercise, code: str = _code) -> None:
         transactions.copy(exercise, "TxnOffsetCommit", error=code)
@@ -261,11 +262,11 @@ for _code in ("ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID
     )(_commit_refused)
 
 
-def check_reports(exercise: Exercise, api: str, code: str) -> None:
-    """Refuse a request for good: the application learns of it."""
+def check_reports(exercise: Exercise, api: str, code: str, **options: str) -> None:
+    """Refuse a request for good: the application learns of it. `options` are the consumer's."""
     exercise.write(numbered(5))
     exercise.fault(api=api, error=code, times=None)
-    consumer = exercise.consumer(group="g")
+    consumer = exercise.consumer(group="g", **options)
     try:
         consumer.subscribe("t")
         until = exercise.deadline()
@@ -284,16 +285,19 @@ for _api, _code in (
     ("JoinGroup", "INCONSISTENT_GROUP_PROTOCOL"),
     ("SyncGroup", "GROUP_AUTHORIZATION_FAILED"),
     ("OffsetFetch", "GROUP_AUTHORIZATION_FAILED"),
+    ("JoinGroup", "FENCED_INSTANCE_ID"),
+    ("SyncGroup", "FENCED_INSTANCE_ID"),
 ):
 
     def _never_joins(exercise: Exercise, api: str = _api, code: str = _code) -> None:
-        check_reports(exercise, api, code)
+        options = {"instance_id": "one"} if code == "FENCED_INSTANCE_ID" else {}
+        check_reports(exercise, api, code, **options)
 
     scenario(
         f"groups/refused-{_api.lower()}-{slug(_code)}",
         f"{_api} is always answered with {_code}",
         rule="AbstractCoordinator; Errors: not retriable",
-        needs=groups.NEEDS,
+        needs=f"{groups.NEEDS} static_members" if _code == "FENCED_INSTANCE_ID" else groups.NEEDS,
         level=Level.SHOULD,
         correct="Reports the error to the application, and reads nothing.",
         loss="A consumer that seems to have nothing to read.",
@@ -338,29 +342,30 @@ for _code in ("UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE"):
     )(_fetch_refused)
 
 
-def fetch_not_allowed(exercise: Exercise, code: str = "TOPIC_AUTHORIZATION_FAILED") -> None:
-    """Refuse each Fetch: the application learns of it, and reads nothing."""
-    exercise.write(numbered(10))
-    exercise.fault(api="Fetch", error=code, times=None)
-    consumer = exercise.consumer()
-    consumer.assign(0)
-    until = exercise.deadline()
-    while not exercise.past(until) and not consumer.errors:
-        consumer.poll(200)
-    exercise.require_exercised()
-    exercise.require(not consumer.read, f"read {consumer.values()}, which the broker did not send")
-    exercise.require(bool(consumer.errors), f"{code} was never reported", Level.SHOULD)
+for _code in ("TOPIC_AUTHORIZATION_FAILED", "CORRUPT_MESSAGE"):
 
+    def _fetch_refused_for_good(exercise: Exercise, code: str = _code) -> None:
+        exercise.write(numbered(10))
+        exercise.fault(api="Fetch", error=code, times=None)
+        consumer = exercise.consumer()
+        consumer.assign(0)
+        until = exercise.deadline()
+        while not exercise.past(until) and not consumer.errors:
+            consumer.poll(200)
+        exercise.require_exercised()
+        exercise.require(not consumer.read, f"read {consumer.values()}, which the broker did not send")
+        exercise.require(bool(consumer.errors), f"{code} was never reported", Level.SHOULD)
 
-scenario(
-    "consumers/topic-authorization-failed",
-    "Each Fetch is answered with TOPIC_AUTHORIZATION_FAILED",
-    rule="FetchCollector: TopicAuthorizationException",
-    needs=CONSUMER,
-    level=Level.SHOULD,
-    correct="Reports the error to the application.",
-    loss="A consumer that seems to have nothing to read.",
-)(fetch_not_allowed)
+    scenario(
+        f"consumers/{slug(_code)}",
+        f"Each Fetch is answered with {_code}",
+        rule="FetchCollector.handleInitializeErrors: TopicAuthorizationException, KafkaException",
+        needs=CONSUMER,
+        level=Level.SHOULD,
+        correct="Reports the error to the application.",
+        loss="A consumer that seems to have nothing to read.",
+        slow=_code == "CORRUPT_MESSAGE",
+    )(_fetch_refused_for_good)
 
 for _code in ("OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILABLE"):
 

@@ -215,8 +215,7 @@ def consumer_wrong_password(exercise: Exercise) -> None:
 def broker_without_password(exercise: Exercise) -> None:
     """Send zeros as the signature in the last SCRAM message, like a broker that accepts anyone."""
     zeros = "v=" + "A" * 43 + "="
-    altered = {"auth_bytes": base64.b64encode(zeros.encode()).decode()}
-    exercise.fault(api="SaslAuthenticate", skip=1, times=None, alter=altered)
+    exercise.fault(api="SaslAuthenticate", skip=1, times=None, alter={"auth_bytes": zeros})
     errors = refusals(exercise, **security.password("SCRAM-SHA-256"))
     require_signature_met(exercise)
     require_cause(exercise, errors)
@@ -232,6 +231,27 @@ def require_signature_met(exercise: Exercise) -> None:
         exercise.require(not later, f"{', '.join(later[:1])} was sent to a broker that is not known")
     if not met:
         raise NotExercised("no connection got as far as the server's signature")
+
+
+@scenario(
+    "sasl/foreign-nonce",
+    "The server's nonce does not continue the client's",
+    rule="RFC 5802 section 5.1; ScramSaslClient",
+    needs="producer sasl_scram",
+    steers="listeners",
+    correct="Ends the connection, without a proof of the password.",
+    loss="Proofs that can be collected: the password is looked for without the broker.",
+)
+def foreign_nonce(exercise: Exercise) -> None:
+    """Answer the client's first message with a nonce of the server's own."""
+    first = f"r={'x' * 32},s={base64.b64encode(b'0123456789abcdef').decode()},i=4096"
+    exercise.fault(api="SaslAuthenticate", times=None, alter={"auth_bytes": first})
+    errors = refusals(exercise, **security.password("SCRAM-SHA-256"))
+    exercise.require_exercised()
+    for entries in connections(exercise.journal()).values():
+        proofs = [each for each in entries if each.api == "SaslAuthenticate"][1:]
+        exercise.require(not proofs, "the client's proof was sent in reply to a nonce that is not its own")
+    exercise.require(bool(errors), "the library reports no error", Level.SHOULD)
 
 
 # --- sessions that end -----------------------------------------------------------------------------------------------

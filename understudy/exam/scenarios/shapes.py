@@ -69,13 +69,18 @@ def acks_of_the_leader(exercise: Exercise) -> None:
     exercise.require_no_loss(producer)
 
 
+def compressing(exercise: Exercise, codec: str) -> Producer:
+    """Return a producer with a codec. Raises NotSupported if the library does not have it."""
+    try:
+        return exercise.producer(compression=codec, linger_ms=20)
+    except CallError as error:
+        raise NotSupported(f"no producer with {codec}: {error}") from error
+
+
 for _codec in ("gzip", "snappy", "lz4", "zstd"):
 
     def _compressed(exercise: Exercise, codec: str = _codec) -> None:
-        try:
-            producer = exercise.producer(compression=codec, linger_ms=20)
-        except CallError as error:
-            raise NotSupported(f"no producer with {codec}: {error}") from error
+        producer = compressing(exercise, codec)
         values = [f"{value} {'a' * 500}" for value in numbered(20)]
         producer.send(values)
         producer.flush()
@@ -94,6 +99,7 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
     )(_compressed)
 
     def _decompressed(exercise: Exercise, codec: str = _codec) -> None:
+        compressing(exercise, codec)
         exercise.cluster.topics.create(MADE, partitions=1, configs={"compression.type": codec})
         values = [f"{value} {'a' * 500}" for value in numbered(20)]
         exercise.write(values[:10], topic=MADE)
@@ -106,7 +112,7 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
         f"consumers/compressed-{_codec}",
         f"Batches that are compressed by {_codec}",
         rule="core C.2: attributes",
-        needs="consumer compression",
+        needs="producer consumer compression",
         steers="topics",
         correct="Decompresses each batch, and begins within it.",
         loss=SKIPPED,

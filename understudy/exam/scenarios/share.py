@@ -114,6 +114,40 @@ register_outcome("release", "Records are released", again=True)
 register_outcome("reject", "Records are rejected", again=False)
 
 
+@scenario(
+    "share/release-one-of-five",
+    "One of five records is released, the others are accepted",
+    rule="KIP-932: AcquiredRecords",
+    needs=NEEDS,
+    correct="Returns the one that it has acquired, and not the others of its batch.",
+    loss=TWICE,
+)
+def release_one_of_five(exercise: Exercise) -> None:
+    """Release the third one: the broker sends the whole batch again, and which of its records are acquired."""
+    consumer = member(exercise)
+    records = written(exercise, consumer)
+    consumer.acknowledge("release", records[2:3])
+    consumer.acknowledge("accept", [*records[:2], *records[3:]])
+    error = consumer.commit()
+    exercise.require(error is None, f"the library reports {error}")
+    require_again(exercise, successor(exercise, consumer), [records[2]["value"]])
+
+
+@scenario(
+    "share/closed-without-acknowledgement",
+    "A member is closed with records that were not acknowledged",
+    rule="KIP-932: ShareConsumeRequestManager releases what was acquired",
+    needs=NEEDS,
+    correct="Does not accept them: another member gets them.",
+    loss="Records that were never processed.",
+)
+def closed_without_acknowledgement(exercise: Exercise) -> None:
+    """Read five, and close."""
+    consumer = member(exercise)
+    written(exercise, consumer)
+    require_again(exercise, successor(exercise, consumer), numbered(COUNT))
+
+
 def register_refused(name: str, title: str, **fault: Any) -> Play:
     """Register a scenario in which the acknowledgement first fails."""
 
@@ -142,6 +176,11 @@ def register_refused(name: str, title: str, **fault: Any) -> Play:
 register_refused("request-lost", "The connection ends before ShareAcknowledge is served", disconnect="reset")
 register_refused(
     "not-leader", "ShareAcknowledge is answered with NOT_LEADER_OR_FOLLOWER", error="NOT_LEADER_OR_FOLLOWER"
+)
+register_refused(
+    "session-not-found",
+    "ShareAcknowledge is answered with SHARE_SESSION_NOT_FOUND",
+    error="SHARE_SESSION_NOT_FOUND",
 )
 register_refused(
     "invalid-record-state", "ShareAcknowledge is answered with INVALID_RECORD_STATE", error="INVALID_RECORD_STATE"
@@ -189,6 +228,8 @@ def register_reading(name: str, title: str, level: Level = Level.MUST, **fault: 
         consumer.accept(COUNT)
         values = sorted(set(consumer.values()))
         exercise.require(values == numbered(COUNT), f"read {values}, not {numbered(COUNT)}")
+        text = "the application was bothered with what passes"
+        exercise.require(not consumer.errors, f"{text}: {consumer.errors[:1]}", Level.SHOULD)
 
     return play
 
@@ -201,13 +242,43 @@ for _code in ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"):
         alter={"error_code": _code, "responses": []},
     )
 register_reading("fetch-answer-lost", "The response to ShareFetch is lost", api="ShareFetch", apply_then=Disconnect())
-for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"):
+register_reading(
+    "fetch-unknown-topic-or-partition",
+    "ShareFetch is answered with UNKNOWN_TOPIC_OR_PARTITION",
+    api="ShareFetch",
+    error="UNKNOWN_TOPIC_OR_PARTITION",
+)
+for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "UNKNOWN_MEMBER_ID",
+              "FENCED_MEMBER_EPOCH"):  # fmt: skip
     register_reading(
         f"heartbeat-{_code.lower().replace('_', '-')}",
         f"ShareGroupHeartbeat is answered with {_code}",
         api="ShareGroupHeartbeat",
         error=_code,
     )
+
+
+@scenario(
+    "share/three-partitions",
+    "A member reads three partitions",
+    rule="KIP-932: TopicPartitions",
+    needs=NEEDS,
+    correct="Reads each of them.",
+    loss=STOPS,
+)
+def three_partitions(exercise: Exercise) -> None:
+    """Write to each until the member has read from each: the group begins at the end of the logs."""
+    consumer = share_consumer(exercise)
+    consumer.subscribe("many")
+    until = exercise.deadline()
+    while len(partitions := {each["partition"] for each in consumer.read}) < 3 and not exercise.past(until):
+        for partition in range(3):
+            exercise.write([f"p{partition}"], topic="many", partition=partition)
+        before = len(consumer.read)
+        consumer.poll(300)
+        consumer.acknowledge("accept", consumer.read[before:])
+        exercise.require(consumer.commit() is None, "records cannot be accepted")
+    exercise.require(len(partitions) == 3, f"read from partitions {sorted(partitions)} of three")
 
 
 @scenario(

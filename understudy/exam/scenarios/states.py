@@ -227,6 +227,87 @@ def removed_member_commits(exercise: Exercise) -> None:
     )
 
 
+@scenario(
+    "groups/removed-member-resumes",
+    "The committed offset of a removed member is set back before it joins again",
+    rule="ConsumerCoordinator.onJoinComplete: positions are the committed offsets",
+    needs=groups.COMMITS,
+    steers="members",
+    correct="Reads on at the committed offset, not at its former position.",
+    loss="Records that another member, or the operator, left to be read.",
+)
+def removed_member_resumes(exercise: Exercise) -> None:
+    """Remove it, and reset the group's offset from 10 to 4."""
+    exercise.write(numbered(10))
+    consumer = groups.member(exercise)
+    consumer.poll_for(10)
+    error = consumer.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    evict(exercise, consumer)
+    exercise.cluster.groups["g"].reset_offsets("t", offset=4)
+    until = exercise.deadline()
+    while not exercise.past(until) and len(consumer.read) < 16:
+        consumer.poll(200)
+    again = consumer.values()[10:]
+    exercise.require(again == numbered(10)[4:], f"after it had joined again, it read {again}")
+
+
+@scenario(
+    "groups/commit-after-revocation",
+    "A member commits after another one has got some of its partitions",
+    rule="ConsumerCoordinator: a commit is for the partitions that a member has",
+    needs=f"{groups.COMMITS} assignment",
+    correct="Commits its own partitions only.",
+    loss="The progress of another member: its records are read again.",
+)
+def commit_after_revocation(exercise: Exercise) -> None:
+    """Let the second member read and commit more than the first one had read."""
+    for partition in range(3):
+        exercise.write(numbered(3, f"p{partition}-"), topic="many", partition=partition)
+    first = groups.member(exercise, "many")
+    first.poll_for(9)
+    second = groups.member(exercise, "many")
+    groups.check_shared(exercise, (first, second))
+    for partition in range(3):
+        exercise.write(numbered(3, f"p{partition}-later"), topic="many", partition=partition)
+    share = second.partitions()
+    until = exercise.deadline()
+    while not exercise.past(until) and not all(f"p{each}-later02" in second.values() for each in share):
+        second.poll(200)
+        first.poll(50)
+    error = second.commit()
+    exercise.require(error is None, f"the commit of the second member failed: {error}")
+    exercise.require_situation(second.partitions() == share, "the group was rebalanced again")
+    first.commit()
+    offsets = {each.partition: each.offset for each in exercise.group("g").offsets if each.partition in share}
+    exercise.require(set(offsets.values()) == {6}, f"the second member committed 6, and the group has {offsets}")
+
+
+@scenario(
+    "groups/different-subscriptions",
+    "Two members subscribe to different topics",
+    rule="ConsumerPartitionAssignor: GroupSubscription",
+    needs=groups.NEEDS,
+    correct="The leader assigns a topic to those that subscribe to it.",
+    loss="Partitions without a reader.",
+)
+def different_subscriptions(exercise: Exercise) -> None:
+    """Subscribe the first one to `many`, the second one to `many` and `t`."""
+    for partition in range(3):
+        exercise.write(numbered(2, f"p{partition}-"), topic="many", partition=partition)
+    exercise.write(numbered(5, "t"))
+    first, second = groups.member(exercise, "many"), groups.member(exercise, "many", "t")
+    wanted = {*numbered(5, "t"), *(value for partition in range(3) for value in numbered(2, f"p{partition}-"))}
+    until = exercise.deadline()
+    while not exercise.past(until) and not wanted <= {*first.values(), *second.values()}:
+        first.poll(100)
+        second.poll(100)
+    foreign = [value for value in first.values() if value.startswith("t")]
+    exercise.require(not foreign, f"the first member read {foreign}, to which it does not subscribe")
+    missing = sorted(wanted - {*first.values(), *second.values()})
+    exercise.require(not missing, f"not read: {', '.join(missing)}")
+
+
 def static(exercise: Exercise, instance: str) -> Consumer:
     """Return a static member that reads three partitions."""
     consumer = exercise.consumer(group="g", instance_id=instance)

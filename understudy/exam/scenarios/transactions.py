@@ -69,6 +69,27 @@ def abort(exercise: Exercise) -> None:
 
 
 @scenario(
+    "transactions/abort-before-delivery",
+    "A transaction is aborted before its records are sent",
+    rule="KafkaProducer.abortTransaction: RecordAccumulator.abortUndrainedBatches",
+    needs=NEEDS,
+    correct="Discards the records: none of them is in the next transaction.",
+    loss="Records that the application has taken back.",
+)
+def abort_before_delivery(exercise: Exercise) -> None:
+    """Abort without a flush, and commit another transaction."""
+    producer = exercise.transactional(linger_ms=500)
+    producer.call("begin")
+    producer.send(numbered(5, "aborted"))
+    producer.call("abort")
+    producer.call("begin")
+    producer.send(numbered(5, "committed"))
+    producer.call("commit")
+    values = exercise.committed_values()
+    exercise.require(values == numbered(5, "committed"), f"read_committed sees {values}")
+
+
+@scenario(
     "transactions/two-topics",
     "One transaction over four partitions of two topics",
     rule="KIP-98",

@@ -66,6 +66,22 @@ def partitions_are_added(exercise: Exercise) -> None:
 
 
 @scenario(
+    "sessions/one-of-three-out-of-range",
+    "The offset of one of three partitions does not exist",
+    rule="auto.offset.reset; FetchCollector",
+    needs="consumer offset_reset",
+    correct="Resets the position of this partition, and of no other.",
+    loss=SKIPPED,
+)
+def one_of_three_out_of_range(exercise: Exercise) -> None:
+    """Assign an offset beyond the end to the second one; the third one begins at 3."""
+    write_many(exercise)
+    consumer = exercise.consumer(offset_reset="earliest")
+    consumer.assign_many("many", {0: 0, 1: 1_000, 2: 3})
+    check_many(exercise, consumer, [value for value in ALL if value not in {"p2-00", "p2-01", "p2-02"}])
+
+
+@scenario(
     "sessions/leader-restarts",
     "A leader restarts while three partitions are read",
     rule="KIP-227; FetchSessionHandler",
@@ -110,6 +126,12 @@ def require_asked(exercise: Exercise, consumer: Consumer) -> None:
 _FAULTS: tuple[tuple[str, str, FaultOptions], ...] = (
     ("epoch-answer-lost", f"The answer to {EPOCHS} is lost", {"api": EPOCHS, "apply_then": Disconnect("reset")}),
     ("epoch-not-leader", f"{EPOCHS} is answered with {NOT_LEADER}", {"api": EPOCHS, "error": NOT_LEADER}),
+    ("epoch-fenced", f"{EPOCHS} is answered with FENCED_LEADER_EPOCH", {"api": EPOCHS, "error": "FENCED_LEADER_EPOCH"}),
+    (
+        "epoch-unknown",
+        f"{EPOCHS} is answered with UNKNOWN_LEADER_EPOCH",
+        {"api": EPOCHS, "error": "UNKNOWN_LEADER_EPOCH"},
+    ),
 )
 for _slug, _title, _fault in _FAULTS:
 

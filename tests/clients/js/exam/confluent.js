@@ -78,7 +78,7 @@ class ConfluentJS extends KafkaJS {
     await c.inner.connect();
     await c.inner.subscribe({ topics });
     c.running = c.inner.run({
-      eachMessage: async ({ topic, partition, message }) => { c.inbox.record(topic, partition, message); },
+      eachMessage: (each) => this.received(c, each),
     });
     c.running.catch((error) => c.inbox.error(error));
     c.joined = (async () => {

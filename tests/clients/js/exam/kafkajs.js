@@ -3,7 +3,7 @@
 
 const fs = require('node:fs');
 
-const { Kafka, logLevel } = require('kafkajs');
+const { CompressionTypes, Kafka, logLevel } = require('kafkajs');
 const { version } = require('kafkajs/package.json');
 const { Inbox, Outcomes, Refused, Unsupported, known, run, within } = require('./kit');
 
@@ -25,7 +25,7 @@ class KafkaJS {
     Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map() });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'send_offsets', 'consumer', 'read_committed', 'offset_reset', 'seek', 'groups', 'assignment',
-      'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
+      'compression', 'max_records', 'auto_commit', 'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
     ];
   }
 
@@ -57,7 +57,8 @@ class KafkaJS {
     const messages = records.map(({ partition, key, value }) => ({ partition, key, value }));
     const acks = p.options.acks === 'all' ? -1 : Number(p.options.acks);
     // One after the other: the library does not order sends that run at the same time.
-    const sending = p.last.then(() => (p.transaction || p.inner).send({ topic, acks, messages }));
+    const compression = p.options.compression === 'gzip' ? CompressionTypes.GZIP : CompressionTypes.None;
+    const sending = p.last.then(() => (p.transaction || p.inner).send({ topic, acks, compression, messages }));
     p.last = sending.catch(() => {});
     p.outcomes.add(records, sending);
   }
@@ -107,8 +108,13 @@ class KafkaJS {
     await c.inner.subscribe({ topics, fromBeginning: c.options.offset_reset === 'earliest' });
     await c.inner.run({
       autoCommit, autoCommitThreshold: 1,
-      eachMessage: async ({ topic, partition, message }) => { c.inbox.record(topic, partition, message); },
+      eachMessage: (each) => this.received(c, each),
     });
+  }
+
+  async received(c, { topic, partition, message }) {
+    c.inbox.record(topic, partition, message);
+    if (c.options.auto_commit) await c.inbox.processed();
   }
 
   subscribe({ consumer, topics }) { const c = known(this.consumers, consumer, 'consumer'); return this.start(c, topics, c.options.auto_commit); }
@@ -135,7 +141,7 @@ class KafkaJS {
     }
   }
 
-  poll({ consumer, timeout_ms: timeoutMs }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs); }
+  poll({ consumer, timeout_ms: timeoutMs, max_records: max }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs, max); }
 
   assignment({ consumer }) {
     const { mine } = known(this.consumers, consumer, 'consumer');
@@ -165,6 +171,7 @@ class KafkaJS {
 
   async close({ name, timeout_ms: timeoutMs }) {
     const client = this.producers.get(name) || this.consumers.get(name);
+    if (client.inbox) client.inbox.close();
     await within(client.inner.disconnect(), timeoutMs);
   }
 }

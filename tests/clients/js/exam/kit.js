@@ -64,7 +64,7 @@ class Outcomes {
 
 // Records that arrive in the background, until they are polled.
 class Inbox {
-  constructor() { Object.assign(this, { records: [], errors: [], next: new Map(), wake: () => {} }); }
+  constructor() { Object.assign(this, { records: [], errors: [], next: new Map(), wake: () => {}, taken: [] }); }
 
   record(topic, partition, message) {
     const { offset, key, value } = message;
@@ -74,17 +74,24 @@ class Inbox {
     this.wake();
   }
 
+  // Resolves when `poll` has returned all records, for a library that counts what a handler has received as processed.
+  processed() { return new Promise((resolve, reject) => { this.taken.push({ resolve, reject }); }); }
+
+  // Ends the handlers that wait: their records were not processed.
+  close() { for (const { reject } of this.taken.splice(0)) reject(new Error('the consumer is closed')); }
+
   error(error) {
     this.errors.push(refused(error));
     this.wake();
   }
 
-  async poll(timeoutMs) {
+  async poll(timeoutMs, maxRecords = Infinity) {
     if (!this.records.length && !this.errors.length) {
       await within(new Promise((resolve) => { this.wake = resolve; }), timeoutMs);
     }
-    const out = { records: this.records, errors: this.errors };
-    Object.assign(this, { records: [], errors: [] });
+    const out = { records: this.records.slice(0, maxRecords), errors: this.errors };
+    Object.assign(this, { records: this.records.slice(out.records.length), errors: [] });
+    if (!this.records.length) for (const { resolve } of this.taken.splice(0)) resolve();
     for (const { topic, partition, offset } of out.records) this.next.set(`${topic} ${partition}`, { topic, partition, offset: `${offset + 1}` });
     return out;
   }

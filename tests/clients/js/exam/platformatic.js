@@ -8,6 +8,7 @@ Promise.withResolvers ||= function withResolvers() {
   return out;
 };
 
+const zlib = require('node:zlib');
 const { Admin, Consumer, Producer, GroupProtocols, MessagesStreamModes, ProduceAcks } = require('@platformatic/kafka');
 const { readFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
@@ -40,7 +41,7 @@ class Platformatic {
     Object.assign(this, { library: '@platformatic/kafka', version, producers: new Map(), consumers: new Map() });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'consumer', 'read_committed', 'groups', 'assignment', 'static_members', 'consumer_protocol',
-      'commit_offsets', 'admin',
+      'compression', 'max_records', 'commit_offsets', 'admin',
     ];
   }
 
@@ -57,12 +58,13 @@ class Platformatic {
   // ---------------------------------------------------------------- producers
 
   producer(o) {
+    if (o.compression === 'zstd' && !zlib.zstdCompressSync) throw new Unsupported(`it takes zstd from Node.js, and ${process.version} has none`);
     const acks = { all: ProduceAcks.ALL, 1: ProduceAcks.LEADER, 0: ProduceAcks.NO_RESPONSE }[o.acks];
     const inner = new Producer({
       ...this.common(o), acks, idempotent: o.idempotent, compression: o.compression,
       ...(o.transactional_id ? { transactionalId: o.transactional_id } : {}),
     });
-    this.producers.set(o.name, { inner, options: o, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() });
+    this.producers.set(o.name, { inner, acks, options: o, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() });
   }
 
   send({ producer, topic, records }) {
@@ -71,7 +73,8 @@ class Platformatic {
       topic, partition, key: key === null ? undefined : Buffer.from(key), value: Buffer.from(value),
     }));
     // One after the other: sequences are numbered as the requests are made.
-    const sending = p.last.then(() => plainly((p.transaction || p.inner).send({ messages })));
+    // The acks of the constructor are not those of send (2.12.1), where the default of a producer without idempotence is 1.
+    const sending = p.last.then(() => plainly((p.transaction || p.inner).send({ acks: p.acks, messages })));
     p.last = sending.catch(() => {});
     p.outcomes.add(records, sending.then(({ offsets }) => (offsets || []).map((each) => ({ partition: each.partition, baseOffset: Number(each.offset) }))));
   }
@@ -137,7 +140,7 @@ class Platformatic {
     return this.start(known(this.consumers, consumer, 'consumer'), { topics, mode: MessagesStreamModes.MANUAL, offsets });
   }
 
-  poll({ consumer, timeout_ms: timeoutMs }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs); }
+  poll({ consumer, timeout_ms: timeoutMs, max_records: max }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs, max); }
 
   assignment({ consumer }) {
     const { inner } = known(this.consumers, consumer, 'consumer');

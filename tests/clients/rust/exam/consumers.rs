@@ -59,7 +59,11 @@ fn text(bytes: Option<&[u8]>) -> Option<String> {
 pub fn poll(consumer: &BaseConsumer, c: &Command) -> Value {
     let (mut records, mut errors) = (vec![], vec![]);
     let until = Instant::now() + c.timeout();
+    let most = c.limit("max_records");
     loop {
+        if records.len() >= most {
+            return json!({"records": records, "errors": errors});
+        }
         let first = records.is_empty() && errors.is_empty();
         let wait = if first { until.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
         match consumer.poll(wait) {

@@ -39,6 +39,11 @@ impl Command {
         self.0[field].as_i64().unwrap_or_default()
     }
 
+    /// A number that may be missing: then there is no limit.
+    pub fn limit(&self, field: &str) -> usize {
+        self.0[field].as_u64().map_or(usize::MAX, |number| number as usize)
+    }
+
     pub fn flag(&self, field: &str) -> bool {
         self.0[field].as_bool().unwrap_or_default()
     }

@@ -48,6 +48,9 @@ impl Library for RustRdkafka {
         "consumer_protocol",
         "commit_offsets",
         "admin",
+        "compression",
+        "max_records",
+        "auto_commit",
     ];
 
     fn version(&self) -> String {

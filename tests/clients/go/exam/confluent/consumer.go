@@ -80,6 +80,9 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 	var failed []kit.Refusal
 	until := time.Now().Add(kit.Ms(c.Timeout))
 	for {
+		if c.Full(len(records)) {
+			return kit.Polled(records, failed), nil
+		}
 		wait := 0
 		if records == nil && failed == nil {
 			wait = max(int(time.Until(until).Milliseconds()), 0)

@@ -60,7 +60,7 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 		m.group = []kgo.Opt{
 			kgo.ConsumerGroup(c.Group), kgo.SessionTimeout(kit.Ms(c.SessionTimeout)),
 			kgo.HeartbeatInterval(kit.Ms(c.HeartbeatInterval)), kgo.RequireStableFetchOffsets(),
-			kgo.OnPartitionsAssigned(m.mark(true)), kgo.OnPartitionsRevoked(m.mark(false)), kgo.OnPartitionsLost(m.mark(false)),
+			kgo.OnPartitionsAssigned(m.mark(true)), kgo.OnPartitionsRevoked(m.revoked(c.AutoCommit)), kgo.OnPartitionsLost(m.mark(false)),
 		}
 		if !c.AutoCommit {
 			m.group = append(m.group, kgo.DisableAutoCommit())
@@ -89,6 +89,17 @@ func (m *consumer) mark(has bool) func(context.Context, *kgo.Client, map[string]
 				}
 			}
 		}
+	}
+}
+
+// revoked replaces the callback with which kgo commits by itself, and so has to do that too.
+func (m *consumer) revoked(commits bool) func(context.Context, *kgo.Client, map[string][]int32) {
+	forget := m.mark(false)
+	return func(ctx context.Context, client *kgo.Client, topics map[string][]int32) {
+		if commits {
+			_ = client.CommitUncommittedOffsets(ctx)
+		}
+		forget(ctx, client, topics)
 	}
 }
 
@@ -149,7 +160,7 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 func polled(c *kit.Command, client *kgo.Client, see func(*kgo.Record)) (any, error) {
 	ctx, cancel := c.Context()
 	defer cancel()
-	fetches := client.PollFetches(ctx)
+	fetches := client.PollRecords(ctx, c.MaxRecords)
 	var records []kit.Read
 	fetches.EachRecord(func(r *kgo.Record) {
 		see(r)

@@ -39,8 +39,10 @@ func main() {
 	(&kit.Driver{
 		Library: "kafka-go",
 		Module:  "github.com/segmentio/kafka-go",
-		// A Reader in a group does not tell which partitions it has.
-		Capabilities: []string{"producer", "consumer", "read_committed", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain"},
+		// A Reader in a group does not tell which partitions it has. What commits by itself is ReadMessage, before it returns.
+		Capabilities: []string{
+			"producer", "compression", "consumer", "read_committed", "max_records", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain",
+		},
 		Refuse:       refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
 			"producer": d.create, "send": d.send, "flush": d.flush, "consumer": d.consume, "assign": d.assign,
@@ -246,7 +248,7 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 		failed = append(failed, refuse(err))
 	case <-time.After(kit.Ms(c.Timeout)):
 	}
-	for len(m.messages) > 0 {
+	for len(m.messages) > 0 && !c.Full(len(records)) {
 		add(<-m.messages)
 	}
 	return kit.Polled(records, failed), nil
@@ -256,6 +258,9 @@ func (d *driver) seek(c *kit.Command) (any, error) {
 	m, err := d.reader(c)
 	if err != nil {
 		return nil, err
+	}
+	for len(m.messages) > 0 { // what was fetched before
+		<-m.messages
 	}
 	return nil, m.readers[0].SetOffset(c.Offset)
 }

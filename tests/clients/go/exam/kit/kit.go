@@ -72,6 +72,8 @@ type Command struct {
 	Offset             int64           `json:"offset"`
 	Records            []Record        `json:"records"`
 	Timeout            int             `json:"timeout_ms"`
+	// Of `poll`; 0: all that has arrived.
+	MaxRecords int `json:"max_records"`
 }
 
 // Servers are the addresses of bootstrap_servers.
@@ -88,6 +90,9 @@ func (c *Command) Count() (out int) {
 	_ = json.Unmarshal(c.RawPartitions, &out)
 	return out
 }
+
+// Full is whether `poll` has as many records as it may return.
+func (c *Command) Full(count int) bool { return c.MaxRecords > 0 && count >= c.MaxRecords }
 
 // Context ends with the command's timeout.
 func (c *Command) Context() (context.Context, context.CancelFunc) {

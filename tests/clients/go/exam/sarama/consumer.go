@@ -184,6 +184,9 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 	add := func(r *sarama.ConsumerMessage) {
 		m.mutex.Lock()
 		m.next[kit.Place{Topic: r.Topic, Partition: r.Partition}] = r.Offset + 1
+		if m.config.Consumer.Offsets.AutoCommit.Enable && m.session != nil { // it commits what is marked
+			m.session.MarkMessage(r, "")
+		}
 		m.mutex.Unlock()
 		records = append(records, kit.Read{
 			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
@@ -196,7 +199,7 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 		failed = append(failed, refuse(err))
 	case <-timer.C:
 	}
-	for len(m.messages) > 0 {
+	for len(m.messages) > 0 && !c.Full(len(records)) {
 		add(<-m.messages)
 	}
 	return kit.Polled(records, failed), nil

@@ -1,6 +1,7 @@
 package exam;
 
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -32,6 +33,7 @@ final class Consumers {
         properties.put("request.timeout.ms", command.setting("request_timeout_ms"));
         properties.put("default.api.timeout.ms", "15000");
         properties.put("fetch.max.wait.ms", "100");
+        properties.put("max.poll.records", "1"); // the number of records is an argument of the command, not of the library
         properties.put("retry.backoff.ms", "50");
         properties.put("reconnect.backoff.max.ms", "500");
         if (command.string("protocol").equals("consumer")) {
@@ -76,8 +78,13 @@ final class Consumers {
         Map<String, Object> out = new HashMap<>();
         out.put("records", records);
         out.put("errors", Collections.emptyList());
+        long most = command.has("max_records") ? command.number("max_records") : Long.MAX_VALUE;
+        Duration wait = command.timeout();
         try {
-            for (ConsumerRecord<byte[], byte[]> each : of(command).poll(command.timeout())) records.add(record(each));
+            for (int before = -1; before < records.size() && records.size() < most; wait = Duration.ZERO) {
+                before = records.size();
+                for (ConsumerRecord<byte[], byte[]> each : of(command).poll(wait)) records.add(record(each));
+            }
         } catch (KafkaException refused) {
             out.put("errors", Collections.singletonList(Errors.of(refused)));
         }
