@@ -42,7 +42,7 @@ class ProxyOptions:
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"
-    data_dir: None = None  # a proxy stores nothing
+    data_dirs: tuple[()] = ()  # a proxy stores nothing
     notes: tuple[str, ...] = ()
 
     def option_of_port(self, port: int) -> str:

@@ -95,7 +95,7 @@ class Servers:
         self.lives += 1
         for broker_id, disk in (disks or {}).items():
             node = self.cluster.nodes[broker_id] = new_node(self.cluster, broker_id)
-            node.files = disk
+            node.files = (disk,)
         await self.cluster.start()
         for broker_id in sorted(disks or {}):
             self._compare(broker_id)
@@ -166,13 +166,14 @@ class Servers:
         node = self.node(broker)
         self._remember(broker)
         self.cluster.lifecycle.kill(node)
-        assert isinstance(node.files, MemoryFiles)
-        before, node.files = node.files, node.files.crash(lambda unsynced: chance.randint(0, unsynced))
+        before = disk_of(node)
+        after = before.crash(lambda unsynced: chance.randint(0, unsynced))
+        node.files = (after,)
         for directory in before.list():
             if before.exists(
                 path := f"{directory}/{PARTITION_METADATA}"
             ):  # regarded as synced: it was written long ago
-                node.files.replace(path, before.read_file(path))
+                after.replace(path, before.read_file(path))
 
     def may_lose_power(self, broker: int) -> bool:
         """Whether each partition of a broker has another in-sync replica that runs.
@@ -196,30 +197,24 @@ class Servers:
 
     def fail_write(self, broker: int, keep: int | None) -> None:
         """Let the next write of a broker fail after ``keep`` bytes; None: before the first one."""
-        files = self.node(broker).files
-        assert isinstance(files, MemoryFiles)
-        files.fail_next_write(keep=keep)
+        disk_of(self.node(broker)).fail_next_write(keep=keep)
 
     def mend(self, broker: int) -> None:
         """Repair a broker's disk; its contents stay."""
         node = self.node(broker)
-        assert isinstance(node.files, MemoryFiles)
-        node.files = node.files.snapshot()
+        node.files = (disk_of(node).snapshot(),)
 
     def fails_next(self, broker: int) -> bool:
         """Whether the next write of a broker is to fail."""
-        files = self.node(broker).files
-        assert isinstance(files, MemoryFiles)
-        return files.faults_planned > 0
+        return disk_of(self.node(broker)).faults_planned > 0
 
     @property
     def broken(self) -> list[int]:
         """Brokers that run and have a disk that failed, or is about to."""
         found = []
         for node in self.cluster.nodes.values():
-            assert isinstance(node.files, MemoryFiles)
-            offline = node.logs is not None and node.logs.context.offline is not None
-            if node.up and (offline or node.files.faults_planned):
+            is_offline = any(log_dir.is_offline for log_dir in node.log_dirs)
+            if node.up and (is_offline or disk_of(node).faults_planned):
                 found.append(node.id)
         return found
 
@@ -391,8 +386,11 @@ class Servers:
                 cluster.servers[node].close(reset=True)
             cluster.close_state(clean=False)
             cluster.clock.close()
-        disks = {}
-        for node in cluster.nodes.values():
-            assert isinstance(node.files, MemoryFiles)
-            disks[node.id] = node.files.snapshot()
-        return disks
+        return {node.id: disk_of(node).snapshot() for node in cluster.nodes.values()}
+
+
+def disk_of(node: Node) -> MemoryFiles:
+    """Return the only log directory of a broker."""
+    (disk,) = node.files
+    assert isinstance(disk, MemoryFiles)
+    return disk

@@ -12,6 +12,7 @@ from protocol.pauses import pause
 from protocol.types import uuid_from_text, uuid_text
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,
+    CLEANER,
     HIGH_WATERMARK,
     LOG_START,
     META_PROPERTIES,
@@ -40,6 +41,7 @@ METADATA_TOPIC = "__cluster_metadata"
 """Managed by the quorum: the directory's checkpoints do not include its log."""
 
 _DELETE_SUFFIX = "-delete"
+_FUTURE_SUFFIX = "-future"
 _STRAY_SUFFIX = "-stray"
 _NAME_LIMIT = 255
 
@@ -54,11 +56,19 @@ def partition_of(directory: str) -> Key | None:
     return (topic, int(number)) if dash and topic and number.isdecimal() else None
 
 
+def _future_of(directory: str) -> Key | None:
+    """Parse topic and partition of a future log's directory; None for another name (LocalLog.logFutureDirName)."""
+    return partition_of(directory.rpartition(".")[0]) if directory.endswith(_FUTURE_SUFFIX) else None
+
+
 class LogDir:
-    """A data directory, created by `open`.
+    """A data directory, one of a broker's `log.dirs`, created by `open`.
 
     Attributes:
         context: shared by its logs; `context.offline` is set once it has failed.
+        logs: the logs of partitions.
+        first_dirty: up to where compacted logs are clean (`cleaner-offset-checkpoint`).
+        futures: logs that are to replace those in other directories of the broker once they have caught up (KIP-113).
         node_id: of the broker it belongs to.
         cluster_id: from `meta.properties`.
         directory_id: from `meta.properties`; None if it has none.
@@ -70,6 +80,8 @@ class LogDir:
     def __init__(self, context: LogContext) -> None:
         self.context = context
         self.logs: dict[Key, PartitionLog] = {}
+        self.futures: dict[Key, PartitionLog] = {}
+        self.first_dirty: dict[Key, int] = {}
         self.node_id = -1
         self.cluster_id = ""
         self.directory_id: UUID | None = None
@@ -120,6 +132,7 @@ class LogDir:
         log_dir._recovery_points = log_dir.read_offsets(RECOVERY_POINT)
         log_dir._log_starts = log_dir.read_offsets(LOG_START)
         log_dir._high_watermarks = log_dir.read_offsets(HIGH_WATERMARK)
+        log_dir.first_dirty = log_dir.read_offsets(CLEANER)
         return log_dir
 
     def _identify(self, cluster_id: str, directory_id: UUID | None) -> None:
@@ -162,6 +175,11 @@ class LogDir:
         except CheckpointError:
             return {}
 
+    @property
+    def is_offline(self) -> bool:
+        """Whether it has failed."""
+        return self.context.offline is not None
+
     # ------------------------------------------------------------------ logs
 
     def load_all(self, config_for: Callable[[str], LogConfig], *, now_ms: int) -> None:
@@ -177,6 +195,10 @@ class LogDir:
             pause()
             if key is not None and key not in self.logs and is_log(self.context.files, name):
                 self.load_log(*key, config=config_for(key[0]), now_ms=now_ms)
+            elif (key := _future_of(name)) is not None and key not in self.futures:
+                future = self._load(name, key, Checkpointed(), config=config_for(key[0]), clean=False, now_ms=now_ms)
+                if future is not None:
+                    self.futures[key] = future
 
     def load_log(self, topic: str, partition: int, *, config: LogConfig, now_ms: int) -> PartitionLog | None:
         """Load one log, if its directory exists (the metadata log comes first: it has the others' settings)."""
@@ -187,18 +209,23 @@ class LogDir:
         checkpointed = Checkpointed(
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
+        log = self._load(directory, key, checkpointed, config=config, clean=self.was_clean, now_ms=now_ms)
+        if log is not None:
+            self.logs[key] = log
+        return log
+
+    def _load(
+        self, directory: str, key: Key, checkpointed: Checkpointed, *, config: LogConfig, clean: bool, now_ms: int
+    ) -> PartitionLog | None:
         try:
-            log = load(
-                self.context, directory, topic, partition,
-                config=config, checkpointed=checkpointed, clean=self.was_clean, now_ms=now_ms,
-            )  # fmt: skip
+            return load(
+                self.context, directory, *key, config=config, checkpointed=checkpointed, clean=clean, now_ms=now_ms
+            )
         except OldRecordsError as error:
             raise WrongDirectoryError(str(error)) from None
         except OSError as error:
             self.context.storage_error(error, fatal=True)
             return None
-        self.logs[key] = log
-        return log
 
     def __iter__(self) -> Iterator[PartitionLog]:
         return iter(tuple(self.logs.values()))
@@ -263,33 +290,97 @@ class LogDir:
             KafkaError: KAFKA_STORAGE_ERROR.
         """
         log = self.logs.pop((topic, partition), None)
-        if log is None:
-            return False
+        if log is not None:
+            self._delete(log, now_ms + delay_ms)
+        return log is not None
+
+    def _delete(self, log: PartitionLog, due_ms: int) -> None:
         log.close(clean=False)
         files = self.context.files
         if files.is_directory(log.directory):
-            renamed = self._suffixed_name(topic, partition, _DELETE_SUFFIX)
+            renamed = self._suffixed_name(log.topic, log.partition, _DELETE_SUFFIX)
             with self.context.guard():
                 files.rename(log.directory, renamed)
-            self.context.remove_at(now_ms + delay_ms, [renamed])
-        return True
+            self.context.remove_at(due_ms, [renamed])
 
-    def make_stray(self, topic: str, partition: int) -> None:
+    # ------------------------------------------------------------------ moves between directories
+
+    def create_future(self, log: PartitionLog, now_ms: int) -> PartitionLog:
+        """Create the future log that is to replace a log in another directory (LogManager.getOrCreateLog).
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR.
+        """
+        self.context.check()
+        future = PartitionLog(
+            self.context, log.topic, log.partition, topic_id=log.topic_id, config=log.config,
+            directory=self._suffixed_name(log.topic, log.partition, _FUTURE_SUFFIX),
+        )  # fmt: skip
+        with self.context.guard():
+            future.begin(now_ms)
+        self.futures[log.topic, log.partition] = future
+        return future
+
+    def delete_future(self, topic: str, partition: int, *, now_ms: int, delay_ms: int) -> None:
+        """Delete a partition's future log, if there is one.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR.
+        """
+        future = self.futures.pop((topic, partition), None)
+        if future is not None and not self.is_offline:
+            self._delete(future, now_ms + delay_ms)
+
+    def promote_future(self, replaced: PartitionLog, now_ms: int) -> PartitionLog:
+        """Make a future log the partition's log, under its plain name (LogManager.replaceCurrentWithFutureLog).
+
+        It continues with the high watermark of the log that it replaces.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR.
+        """
+        key, files = (replaced.topic, replaced.partition), self.context.files
+        future = self.futures.pop(key)
+        if not files.is_directory(future.directory):  # in memory, without a record
+            return self.create_log(*key, topic_id=future.topic_id, config=future.config, now_ms=now_ms)
+        directory, end = f"{replaced.topic}-{replaced.partition}", future.log_end_offset
+        with self.context.guard():
+            future.close(clean=True)
+            files.rename(future.directory, directory)
+        checkpointed = Checkpointed(end, future.log_start_offset, replaced.high_watermark)
+        log = self._load(directory, key, checkpointed, config=future.config, clean=True, now_ms=now_ms)
+        if log is None:
+            self.context.check()
+        assert log is not None
+        self.logs[key] = log
+        return log
+
+    def make_stray(self, log: PartitionLog) -> None:
         """Close a log that is not in the cluster's metadata, and give its directory the suffix `-stray`.
 
         Raises:
             KafkaError: KAFKA_STORAGE_ERROR.
         """
-        log = self.logs.pop((topic, partition), None)
-        if log is not None and self.context.files.is_directory(log.directory):
+        for logs in (self.logs, self.futures):
+            if logs.get((log.topic, log.partition)) is log:
+                del logs[log.topic, log.partition]
+        if self.context.files.is_directory(log.directory):
             log.close(clean=True)
             with self.context.guard():
-                self.context.files.rename(log.directory, self._suffixed_name(topic, partition, _STRAY_SUFFIX))
+                self.context.files.rename(log.directory, self._suffixed_name(log.topic, log.partition, _STRAY_SUFFIX))
 
     def _suffixed_name(self, topic: str, partition: int, suffix: str) -> str:
         """Build a directory name with a unique suffix; the topic is cut so that it fits (LocalLog.logDeleteDirName)."""
         end = f"-{partition}.{self.context.new_uuid().hex}{suffix}"
         return topic[: _NAME_LIMIT - len(end)] + end
+
+    def hand_over_cleaned(self, key: Key, to: "LogDir") -> None:
+        """Give another directory the offset up to which a moved log is clean (LogCleanerManager.alterCheckpointDir)."""
+        first_dirty = self.first_dirty.pop(key, None)
+        if first_dirty is not None:
+            to.first_dirty[key] = first_dirty
+            for log_dir in (self, to):
+                log_dir.write_offsets(CLEANER, log_dir.first_dirty)
 
     # ------------------------------------------------------------------ called by timers
 
@@ -363,7 +454,7 @@ class LogDir:
                 the process: written records remain, checkpoints are not updated.
             broker_epoch: written into the marker.
         """
-        for log in self:
+        for log in (*self, *self.futures.values()):
             pause()
             with suppress(KafkaError):
                 log.close(clean=clean and self.context.offline is None)
@@ -376,6 +467,7 @@ class LogDir:
                     self._sync_checkpoints()
                     self.context.files.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(broker_epoch))
         self.logs.clear()
+        self.futures.clear()
         self.context.files.close()
 
     def _sync_checkpoints(self) -> None:

@@ -74,7 +74,9 @@ OPTIONS = (
         "use shorter defaults than Kafka's for settings that make clients pause; the start lists them",
     ),
     Option(
-        "data-dir", "DIR", "directory for all data, in Kafka's own file formats; by default data is kept in memory only"
+        "data-dir",
+        "DIR[,DIR...]",
+        "directory for all data, in Kafka's own file formats, or several, as in log.dirs; by default data is in memory",
     ),
     Option("read-only", None, "serve the data directory without modifying it"),
     Option("allow-reset", None, "allow a reset to delete a data directory that Understudy did not create"),

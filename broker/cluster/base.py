@@ -17,12 +17,12 @@ from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.quorum import Quorum
 from broker.handlers import APIS
 from broker.options import ServeOptions
+from broker.partitions.log_dir_moves import LogDirMoves
 from broker.partitions.transactions.markers import Markers
 from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.request.api import AnyApi
-from broker.request.log_dirs import path_of
 from broker.request.node import Node
 from broker.request.old_refusals import OLD_REFUSALS
 from broker.request.read_only import refuse_changes
@@ -68,19 +68,18 @@ class ClusterBase:
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
         self.markers = Markers(self, self.journal)
+        self.moves = LogDirMoves(self)
         self.heap = Heap()
         self.recent_ports = RecentPorts()
         """Ports that listeners do not get from the system: those of other clusters of the process, until lately."""
         self.shares = file_limits.shares(
-            options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
+            options.brokers, on_disk=bool(options.data_dirs), listeners=2 + sum(map(len, options.listeners))
         )
         self.descriptors = Descriptors(
             self.shares.files or DEFAULT_MOST, spare=file_limits.SPARE, on_shortage=file_limits.ShortageLog(clock).warn
         )
         self.release = release_named(options.as_version or DEFAULT)
-        self.lazy_coordinators = (
-            options.lazy_coordinators or options.as_version is not None or options.data_dir is not None
-        )
+        self.lazy_coordinators = options.lazy_coordinators or options.as_version is not None or bool(options.data_dirs)
         """Whether clients see topics still being created, as in Kafka; after a reset only the option counts."""
         self.versions = versions_of(self.release)
         self.transaction_timelines = TransactionTimelines(clock)
@@ -207,6 +206,6 @@ class ClusterBase:
         if self.controller_listener is not None and node.id == self.controller_id:
             settings["controller.listener.names"] = self.controller_listener.name
             settings["listeners"] += f",{self.controller_listener.as_listener}"
-        if self.options.data_dir is not None:
-            settings["log.dirs"] = path_of(node)
+        if self.options.data_dirs:
+            settings["log.dirs"] = ",".join(node.log_dir_paths)
         return settings

@@ -134,6 +134,7 @@ class Cluster(ClusterBase):
                 unfence(self, node)
             else:
                 join(self, node, same_life=restored)
+            self.moves.resume(node)
         fence_the_absent(self)
         self.maintenance.start()
 
@@ -143,7 +144,7 @@ class Cluster(ClusterBase):
         They register before any log is compared with its leader's. Since an unclean shutdown removes them from the ISR
         (KIP-966), no replica is truncated to the remains of such a leader's log.
         """
-        unclean = [node for node in self.nodes.values() if not node.open_logs.was_clean]
+        unclean = [node for node in self.nodes.values() if not all(each.was_clean for each in node.log_dirs)]
         return unclean if len(unclean) < len(self.nodes) else []
 
     def _record_voters(self) -> None:
@@ -225,6 +226,7 @@ class Cluster(ClusterBase):
             partition.logs.clear()
         self.metadata_publisher.clear()
         self.markers.clear()
+        self.moves.clear()
         return waiting
 
     def remaining_nodes(self) -> Iterator[Node]:

@@ -1,12 +1,14 @@
-"""The brokers' data directories: which may be opened, and which a reset may empty.
+"""The brokers' log directories: which may be opened, and which a reset may empty.
 
 A directory is opened only if it is empty, or has a `meta.properties` and no foreign entries. A reset empties it only if
 Understudy formatted it and no other broker has served it since, or with `--allow-reset`. Files that neither Kafka nor
 Understudy writes are never removed (storage.ownership).
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import structlog
@@ -16,6 +18,7 @@ from broker.cluster.directory_checks import check_formats, check_metadata, check
 from broker.options import ServeOptions
 from broker.options.broker_ids import directories, found_ids, is_directory_name
 from broker.request.node import Node
+from broker.settings import BrokerSettings
 from storage import replacement
 from storage.checkpoints import META_PROPERTIES
 from storage.files import DirectoryLockedError, DiskFiles, Files, MemoryFiles
@@ -42,15 +45,24 @@ class ResetRefused(Exception):
 
 def with_found_ids(options: ServeOptions) -> ServeOptions:
     """Return the options with the broker ids found in the data directory, unless the user gave ids."""
-    if options.data_dir is None or options.ids_given:
+    if not options.data_dirs or options.ids_given:
         return options
-    return replace(options, broker_ids=found_ids(options.data_dir, options.broker_ids))
+    return replace(options, broker_ids=found_ids(options.data_dirs[0], options.broker_ids))
 
 
-def data_root(options: ServeOptions, broker_id: int) -> Path:
-    """Return a broker's directory: `--data-dir` itself, or `broker-ID` in it with several brokers (contract 2)."""
-    assert options.data_dir is not None
-    return options.data_dir if options.brokers == 1 else options.data_dir / f"broker-{broker_id}"
+def data_roots(options: ServeOptions, broker_id: int) -> list[Path]:
+    """Return a broker's log directories on disk: those of `--data-dir`, or `broker-ID` in each with several brokers."""
+    return [each if options.brokers == 1 else each / f"broker-{broker_id}" for each in options.data_dirs]
+
+
+def log_dir_paths(options: ServeOptions, broker_id: int, settings: BrokerSettings) -> tuple[str, ...]:
+    """Return the absolute paths of a broker's log directories; in memory they are those of `log.dirs` or `log.dir`."""
+    names = map(str, data_roots(options, broker_id)) if options.data_dirs else _configured(settings)
+    return tuple(dict.fromkeys(map(os.path.abspath, names)))  # strings: in memory the paths need not exist
+
+
+def _configured(settings: BrokerSettings) -> tuple[str, ...]:
+    return settings.list("log.dirs") or settings.list("log.dir")
 
 
 def check_data_directories(options: ServeOptions) -> None:
@@ -61,55 +73,71 @@ def check_data_directories(options: ServeOptions) -> None:
             belongs to another node or cluster; nothing was changed.
         DirectoryLockedError: another process uses one in which a replacement has to be completed.
     """
-    if options.data_dir is None:
+    if not options.data_dirs:
         return
-    _check_layout(options.data_dir, options.brokers)
-    roots = [data_root(options, broker_id) for broker_id in options.broker_ids]
-    for root in roots:
+    for data_dir in options.data_dirs:
+        _check_layout(data_dir, options.brokers)
+    roots = {broker_id: data_roots(options, broker_id) for broker_id in options.broker_ids}
+    for root in chain.from_iterable(roots.values()):
         _check_entries(root, read_only=options.read_only)
-    trees = [DiskFiles(root, read_only=options.read_only) for root in roots if root.is_dir()]
-    replacement.recover(trees, read_only=options.read_only)
-    check_owners(dict(zip(options.broker_ids, roots, strict=True)))
-    if roots[0].is_dir():
-        check_metadata(trees[0])
-    for files in trees:
+    trees = {
+        broker_id: [DiskFiles(root, read_only=options.read_only) for root in own if root.is_dir()]
+        for broker_id, own in roots.items()
+    }
+    replacement.recover(chain.from_iterable(trees.values()), read_only=options.read_only)
+    check_owners(roots)
+    check_metadata(trees[options.broker_ids[0]])
+    for files in chain.from_iterable(trees.values()):
         check_formats(files)
 
 
-def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) -> Files:
-    """Return a broker's files: in memory, on disk, or in memory over a read-only directory.
+def files_of(options: ServeOptions, node: Node, descriptors: Descriptors) -> tuple[Files, ...]:
+    """Return the trees of a broker's log directories: in memory, on disk, or in memory over read-only directories.
 
     ``descriptors`` are shared by all brokers of the process.
 
     Raises:
-        WrongDirectoryError: the directory is not a data directory, or holds foreign entries.
+        WrongDirectoryError: one is not a data directory, or holds foreign entries.
     """
-    if options.data_dir is None:
-        return MemoryFiles()
-    root = data_root(options, broker_id)
-    _check_entries(root, read_only=options.read_only)
+    if not options.data_dirs:
+        return tuple(MemoryFiles() for _ in node.log_dir_paths)
+    roots = data_roots(options, node.id)
+    for root in roots:
+        _check_entries(root, read_only=options.read_only)
     if options.read_only:
-        return OverlayFiles(DiskFiles(root, read_only=True, descriptors=descriptors))
-    root.mkdir(parents=True, exist_ok=True)
-    files = DiskFiles(root, descriptors=descriptors)
-    replacement.recover((files,), read_only=False)  # for an added broker; those of the start are complete
+        return tuple(OverlayFiles(DiskFiles(root, read_only=True, descriptors=descriptors)) for root in roots)
+    for root in roots:
+        root.mkdir(parents=True, exist_ok=True)
+    files = tuple(DiskFiles(root, descriptors=descriptors) for root in roots)
+    replacement.recover(files, read_only=False)  # for an added broker; those of the start are complete
     return files
 
 
 def note_owner(cluster: ClusterBase, node: Node) -> None:
-    """Write the broker's incarnation id into its directory, if Understudy formatted it and was the last to serve it.
+    """Write the broker's incarnation id into its directories, if Understudy formatted them and was the last to serve.
 
     Called when the broker has drawn its incarnation id and the metadata still has the previous one.
     """
-    files, logs = node.files, node.logs
-    if not isinstance(files, DiskFiles) or logs is None or logs.directory_id is None or node.incarnation_id is None:
+    if cluster.options.read_only or node.incarnation_id is None or not cluster.options.data_dirs:
         return
-    if node.owns_directory is None:
+    if node.owns_directories is None:
         registration = cluster.image.brokers.get(node.id)
-        last = last_incarnation(files, logs.directory_id)
-        node.owns_directory = logs.formatted or (registration is not None and registration.incarnation_id == last)
-    if node.owns_directory:
-        write_owner(files, logs.directory_id, node.incarnation_id)
+        node.owns_directories = all(
+            log_dir.formatted
+            or (
+                registration is not None
+                and registration.incarnation_id == last_incarnation(log_dir.context.files, log_dir.directory_id)
+            )
+            for log_dir in node.log_dirs
+        )
+    for log_dir in node.log_dirs if node.owns_directories else ():
+        if log_dir.directory_id is not None and not log_dir.is_offline:
+            write_owner(log_dir.context.files, log_dir.directory_id, node.incarnation_id)
+
+
+def on_disk(nodes: Iterable[Node]) -> list[tuple[Node, DiskFiles]]:
+    """List the log directories of brokers that are on disk and may be written."""
+    return [(node, files) for node in nodes for files in node.files if isinstance(files, DiskFiles)]
 
 
 def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
@@ -123,10 +151,10 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
     """
     back = [cluster.removed[broker_id] for broker_id in cluster.options.broker_ids if broker_id in cluster.removed]
     nodes = [*cluster.nodes.values(), *back]
-    for node in nodes:
-        if isinstance(node.files, DiskFiles) and node.owns_directory is False and not cluster.options.allow_reset:
+    for node, files in on_disk(nodes):
+        if node.owns_directories is False and not cluster.options.allow_reset:
             raise ResetRefused(
-                f"{node.files.root} has data that Understudy did not write, and a reset would remove it; serve it with "
+                f"{files.root} has data that Understudy did not write, and a reset would remove it; serve it with "
                 "--read-only, so that resets return to these data, or with --allow-reset to permit their removal"
             )
     try:
@@ -142,42 +170,39 @@ def hold_directories(nodes: Iterable[Node]) -> None:
     Raises:
         DirectoryLockedError: another process uses one; nothing has changed.
     """
-    for node in nodes:
-        if isinstance(node.files, DiskFiles):
-            node.files.hold()
+    for _, files in on_disk(nodes):
+        files.hold()
 
 
 def release_directories(cluster: ClusterBase) -> None:
     """Unlock directories that are not open, after a reset or restore that failed."""
-    for node in (*cluster.nodes.values(), *cluster.removed.values()):
-        if isinstance(node.files, DiskFiles) and node.logs is None and node.id != cluster.controller_id:
-            node.files.unlock()
+    for node, files in on_disk((*cluster.nodes.values(), *cluster.removed.values())):
+        if not node.log_dirs and node.id != cluster.controller_id:
+            files.unlock()
 
 
 def clear_directories(nodes: Iterable[Node]) -> None:
     """Remove everything that Kafka and Understudy write from the brokers' directories, except from read-only ones."""
-    on_disk = []
-    for node in nodes:
-        if isinstance(node.files, DiskFiles):
-            on_disk.append((node, node.files))
-            continue
-        if isinstance(node.files, MemoryFiles):
-            node.files.discard()
-        node.files = None  # of an overlay only the memory is dropped
+    emptied = list(nodes)
+    trees = [files for _, files in on_disk(emptied)]
+    for node in emptied:
+        for memory in node.files:
+            if isinstance(memory, MemoryFiles):
+                memory.discard()
+        if not any(isinstance(files, DiskFiles) for files in node.files):
+            node.files = ()  # of an overlay only the memory is dropped
+        node.owns_directories = None
     for step in (replacement.begin, replacement.commit):
-        for _, files in on_disk:
+        for files in trees:
             step(files)
-    for node, files in on_disk:
-        report_left(node, replacement.finish(files))
-        node.owns_directory = None
+    for files in trees:
+        report_left(files, replacement.finish(files))
 
 
-def report_left(node: Node, left: list[str]) -> None:
+def report_left(files: Files, left: Sequence[str]) -> None:
     """Log the foreign files that were left in place, if there are any."""
-    if not left:
-        return
-    assert isinstance(node.files, DiskFiles)
-    _log.warning("foreign files were left in the data directory", directory=str(node.files.root), left=named(left))
+    if left and isinstance(files, DiskFiles):
+        _log.warning("foreign files were left in the data directory", directory=str(files.root), left=named(left))
 
 
 def report_cut(node: Node, cut: Cut) -> None:

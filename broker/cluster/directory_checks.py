@@ -1,6 +1,6 @@
 """Checks of data directories before anything in them is changed: owner, cluster, record format, metadata."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from storage.checkpoints import META_PROPERTIES, decode_properties, node_id_of
@@ -12,32 +12,39 @@ from storage.ownership import OWNER_PROPERTIES, is_log
 from storage.quorum_files import METADATA_DIRECTORY
 
 
-def check_owners(roots: Mapping[int, Path]) -> None:
-    """Check that each directory belongs to its broker and all to one cluster; the first one must have the metadata.
+def check_owners(roots: Mapping[int, Sequence[Path]]) -> None:
+    """Check that each directory belongs to its broker and all to one cluster, under ids of their own.
+
+    The first directory of the first broker must have the metadata.
 
     Raises:
         WrongDirectoryError: one belongs to another node or cluster, or the metadata are missing.
     """
-    properties_of_broker = {
-        broker_id: decode_properties((root / META_PROPERTIES).read_bytes())
-        for broker_id, root in roots.items()
+    formatted = {
+        root: (broker_id, decode_properties((root / META_PROPERTIES).read_bytes()))
+        for broker_id, own in roots.items()
+        for root in own
         if (root / META_PROPERTIES).is_file()
     }
-    cluster_id = next(
-        (properties["cluster.id"] for properties in properties_of_broker.values() if "cluster.id" in properties), ""
-    )
-    for broker_id, properties in properties_of_broker.items():
+    cluster_id = next((each["cluster.id"] for _, each in formatted.values() if "cluster.id" in each), "")
+    root_of_id: dict[str, Path] = {}
+    for root, (broker_id, properties) in formatted.items():
         owner = node_id_of(properties)
         if owner not in (None, str(broker_id)):
             raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {broker_id}")
         if properties.get("cluster.id", cluster_id) != cluster_id:
             other = properties["cluster.id"]
-            raise WrongDirectoryError(f"{roots[broker_id]} belongs to cluster {other}, not to {cluster_id}")
-    controller = next(iter(roots))
-    if properties_of_broker and controller not in properties_of_broker:
+            raise WrongDirectoryError(f"{root} belongs to cluster {other}, not to {cluster_id}")
+        directory_id = properties.get("directory.id", "")
+        if directory_id and root_of_id.setdefault(directory_id, root) is not root:
+            raise WrongDirectoryError(
+                f"{root} is a copy of {root_of_id[directory_id]}: both have the same directory.id"
+            )
+    first = next(iter(roots.values()))[0]
+    if formatted and first not in formatted:
         raise WrongDirectoryError(
-            f"{roots[controller]} is missing or empty, but other brokers' directories are not: without the metadata "
-            "that it had, their partitions would become strays; restore it, or remove the others too"
+            f"{first} is missing or empty, but other directories are not: without the metadata that it had, their "
+            "partitions would become strays; restore it, or remove the others too"
         )
 
 
@@ -64,15 +71,22 @@ def check_formats(files: Files) -> None:
             file.close()
 
 
-def check_metadata(files: Files) -> None:
-    """Check that a directory without the cluster's metadata has no partitions: they would all become strays.
+def check_metadata(trees: Sequence[Files]) -> None:
+    """Check that the controller's directories without the cluster's metadata have no partitions, or only the first has.
+
+    Without metadata all partitions would become strays.
 
     Raises:
-        WrongDirectoryError: it has.
+        WrongDirectoryError: they have partitions; or another than the first directory has the metadata.
     """
-    if files.is_directory(METADATA_DIRECTORY):
+    if any(files.is_directory(METADATA_DIRECTORY) for files in trees[1:]):
+        raise WrongDirectoryError(
+            f"{METADATA_DIRECTORY} is not in the first directory: name the one that has it first in --data-dir"
+        )
+    if trees and trees[0].is_directory(METADATA_DIRECTORY):
         return
-    orphan = next((name for name in files.list() if partition_of(name) and is_log(files, name)), None)
+    names = (name for files in trees for name in files.list() if partition_of(name) and is_log(files, name))
+    orphan = next(names, None)
     if orphan is not None:
         raise WrongDirectoryError(
             f"the data directory has partitions ({orphan}) but no {METADATA_DIRECTORY} with their topics; use the "

@@ -84,10 +84,10 @@ def producer_rules_of(release: Release, settings: BrokerSettings) -> ProducerRul
 
 def apply_producer_rules(release: Release, node: Node) -> None:
     """Apply the release's producer rules, with the broker's settings, to its logs, including open ones."""
-    if node.logs is not None:
-        rules = producer_rules_of(release, node.settings)
+    rules = producer_rules_of(release, node.settings)
+    for log_dir in node.log_dirs:
         for rule in fields(rules):
-            setattr(node.logs.context.producer_rules, rule.name, getattr(rules, rule.name))
+            setattr(log_dir.context.producer_rules, rule.name, getattr(rules, rule.name))
 
 
 def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import structlog
 
 from broker.cluster.base import ClusterBase
+from broker.cluster.data_directories import on_disk
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.registration import register, unfence
@@ -24,7 +25,7 @@ from broker.settings.model import ConfigResourceType
 from broker.time.clock import turns
 from broker.time.timers import Timer
 from protocol.errors import KafkaError
-from storage.files import DirectoryLockedError, DiskFiles
+from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError
 
 _log = structlog.get_logger(__name__)
@@ -107,6 +108,7 @@ class Lifecycle:
             if node.id in state.replicas:
                 self._publisher.sync_partition(topic.name, index)
         unfence(cluster, node)
+        cluster.moves.resume(node)
         await self._cluster.servers[node].accept()
 
     def _open(self, node: Node) -> None:
@@ -115,11 +117,11 @@ class Lifecycle:
         try:
             open_node(cluster, node.id, self._maintenance)
             if node.id == cluster.controller_id:
-                node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
+                node.metadata_dir.logs[METADATA_TOPIC, 0] = cluster.metadata_log
             load_logs(cluster, node, self._publisher)
         except (DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
             self._cluster.servers[node].close()
-            if node.logs is not None:
+            if node.log_dirs:
                 self._close(node, clean=False)
             raise WrongState(f"broker {node.id} cannot start: {error}") from error
 
@@ -141,7 +143,7 @@ class Lifecycle:
             raise WrongState(f"there is a broker {broker_id} already")
         if cluster.options.read_only:
             raise WrongState("a broker cannot be added to a read-only data directory")
-        if cluster.options.data_dir is not None and cluster.options.brokers == 1:
+        if cluster.options.data_dirs and cluster.options.brokers == 1:
             raise WrongState("the data directory is that of a single broker; start with --brokers 2, or without it")
         removed = cluster.removed.get(broker_id)
         node = removed or new_node(cluster, broker_id, rack)
@@ -210,8 +212,9 @@ class Lifecycle:
 
     def _remove_node(self, node: Node) -> None:
         self._cluster.servers[node].close()
-        if isinstance(node.files, DiskFiles) and node.logs is None:
-            node.files.unlock()
+        if not node.log_dirs:
+            for _, files in on_disk((node,)):
+                files.unlock()
         self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
 
     def pause(self, node: Node) -> None:
@@ -232,30 +235,37 @@ class Lifecycle:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
         self._cluster.servers[node].resume()
+        self._cluster.moves.resume(node)
 
-    def fail_log_dir(self, node: Node) -> None:
-        """Fail the broker's log directory, as a disk error does (KIP-112): it answers KAFKA_STORAGE_ERROR and goes on.
+    def fail_log_dir(self, node: Node, path: str | None = None) -> None:
+        """Fail a log directory, as a disk error does (KIP-112): its partitions get KAFKA_STORAGE_ERROR.
+
+        ``path`` is one of the broker's ``log.dirs``; by default the last one.
 
         Raises:
-            WrongState: it is down, its directory has failed already, or has the cluster's metadata.
+            WrongState: the broker is down, or has no such directory; it has failed already, or has the cluster's
+                metadata.
         """
         self._check_up(node)
-        if node.id == self._cluster.controller_id:
+        if path is not None and path not in node.log_dir_paths:
+            raise WrongState(f"broker {node.id} has no log directory {path}: it has {', '.join(node.log_dir_paths)}")
+        log_dir = node.log_dirs[-1 if path is None else node.log_dir_paths.index(path)]
+        if node.id == self._cluster.controller_id and log_dir is node.metadata_dir:
             raise WrongState(
                 f"the log directory of broker {node.id} has the cluster's metadata: Kafka halts such a broker. Fail "
                 "that of another broker, or kill this one; a fault with KAFKA_STORAGE_ERROR refuses single requests"
             )
-        if node.open_logs.context.offline is not None:
+        if log_dir.is_offline:
             raise WrongState(f"the log directory of broker {node.id} has failed already")
-        node.open_logs.context.storage_error(OSError(errno.EIO, "failed by the control plane"))
+        log_dir.context.storage_error(OSError(errno.EIO, "failed by the control plane"))
         for partition in self._cluster.partitions.values():
             if node.id in partition.logs:
                 partition.wake()  # fetches that wait there are answered
 
     async def repair_log_dir(self, node: Node) -> None:
-        """Repair a failed log directory by a restart of the broker, as in Kafka. Raises WrongState."""
+        """Repair the failed log directories by a restart of the broker, as in Kafka. Raises WrongState."""
         self._check_up(node)
-        if node.open_logs.context.offline is None:
+        if not any(log_dir.is_offline for log_dir in node.log_dirs):
             raise WrongState(f"the log directory of broker {node.id} has not failed")
         await self.stop(node)
         await self.start(node)
@@ -279,15 +289,18 @@ class Lifecycle:
         for partition in self._cluster.partitions.values():
             if partition.drop(node.id):
                 partition.replicate()
-        node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
-        goes_on = node.id == self._cluster.controller_id  # the controller writes its log in this directory
-        if goes_on and isinstance(node.files, DiskFiles):
-            node.files.hold()
-        if node.open_logs.context.files.lazy:  # on disk this is done every few seconds (in Kafka once a minute)
-            node.open_logs.checkpoint_log_starts()
+        node.metadata_dir.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
+        goes_on = node.id == self._cluster.controller_id  # the controller writes its log in the first directory
+        trees = [files for _, files in on_disk((node,))]
+        for files in trees:
+            if goes_on:
+                files.hold()
+        for log_dir in node.log_dirs:
+            if log_dir.context.files.lazy:  # on disk this is done every few seconds (in Kafka once a minute)
+                log_dir.checkpoint_log_starts()
         node.power_off(clean=clean)
-        if not goes_on and isinstance(node.files, DiskFiles):
-            node.files.unlock()  # a reset that failed may have locked it
+        for files in () if goes_on else trees:
+            files.unlock()  # a reset that failed may have locked it
 
     def _fence_later(self, node: Node) -> None:
         if node.id in self._fencing_timers:  # it was paused already, or killed while paused: silent since then

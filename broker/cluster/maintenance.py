@@ -18,7 +18,6 @@ from broker.coordination.metadata import reassignments, tokens
 from broker.coordination.metadata.controller import Controller
 from broker.coordination.metadata.image import Partition, Topic
 from broker.replication.partition import ReplicatedPartition
-from broker.request.node import Node
 from broker.time.clock import Slices
 from broker.time.timers import Rhythm, Timer
 from protocol.errors import KafkaError
@@ -51,7 +50,7 @@ class Maintenance:
     def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self._timers: dict[str, Timer] = {}
-        self._cleaner_of: dict[int, tuple[LogDir, LogCleaner]] = {}
+        self._cleaner_of: dict[LogDir, LogCleaner] = {}
         self._cleaning: _Round | None = None
         self.expired_records = self.expired_producer_ids = 0
         """What time alone has ended at leaders since the start; records are counted by their offsets."""
@@ -74,7 +73,7 @@ class Maintenance:
             balance_ms = 1000 * settings.long("leader.imbalance.check.interval.seconds")
             self._every(balance_ms, self.balance_leaders, _never)
         self._every(settings.long("unclean.leader.election.interval.ms"), self.elect_uncleanly, _never)
-        if self._cluster.options.data_dir is not None and not self._cluster.options.read_only:
+        if self._cluster.options.data_dirs and not self._cluster.options.read_only:
             checkpoints_ms = settings.long("replica.high.watermark.checkpoint.interval.ms")
             self._every(checkpoints_ms, self._checkpoint_round, self._next_removal_ms)
 
@@ -118,12 +117,15 @@ class Maintenance:
 
     def _flush(self) -> None:
         now_ms = self._cluster.clock.now_ms()
-        for node in self._cluster.nodes.values():
-            if node.logs is not None:
-                with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
-                    due_ms = node.logs.flush_due(now_ms)
-                    if due_ms is not None:
-                        self.flush_at(due_ms)
+        for log_dir in self._log_dirs():
+            with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
+                due_ms = log_dir.flush_due(now_ms)
+                if due_ms is not None:
+                    self.flush_at(due_ms)
+
+    def _log_dirs(self) -> list[LogDir]:
+        """Return the log directories of all brokers that are up."""
+        return [log_dir for node in self._cluster.nodes.values() for log_dir in node.log_dirs]
 
     def expire_tokens(self) -> bool:
         """Remove expired delegation tokens (core G.12.6); return whether there were any."""
@@ -159,22 +161,21 @@ class Maintenance:
         return self.run_retention() > 0
 
     def _retention_is_quiet_until_ms(self) -> int | None:
-        due_ms = [node.logs.retention_due_ms() for node in self._cluster.nodes.values() if node.logs is not None]
+        due_ms = [log_dir.retention_due_ms() for log_dir in self._log_dirs()]
         return min((at_ms for at_ms in (*due_ms, self._next_removal_ms()) if at_ms is not None), default=None)
 
     def _next_removal_ms(self) -> int | None:
-        logs = [node.logs for node in self._cluster.nodes.values() if node.logs is not None]
-        return min((at_ms for each in logs if (at_ms := each.context.next_removal_ms) is not None), default=None)
+        due_ms = (log_dir.context.next_removal_ms for log_dir in self._log_dirs())
+        return min((at_ms for at_ms in due_ms if at_ms is not None), default=None)
 
     def run_retention(self) -> int:
         """Delete segments by time, size and log start offset (core F.4); return how many."""
         now_ms, gone = self._cluster.clock.now_ms(), 0
         before = self._log_starts()
-        for node in self._cluster.nodes.values():
-            if node.logs is not None:
-                with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
-                    gone += node.logs.run_retention(now_ms)
-                node.logs.remove_due(now_ms)
+        for log_dir in self._log_dirs():
+            with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
+                gone += log_dir.run_retention(now_ms)
+            log_dir.remove_due(now_ms)
         for partition, start in before if gone else ():
             after = partition.logs[partition.state.leader].log_start_offset
             partition.moved("retention", start, after)
@@ -200,10 +201,9 @@ class Maintenance:
             await slices.pause()
         return mine.cleaned
 
-    def forget(self, node: Node, topic: str, index: int) -> None:
+    def forget(self, log_dir: LogDir, topic: str, index: int) -> None:
         """Forget a deleted log's cleaner offset: a new log of the same name is not cleaned yet."""
-        if node.logs is not None:
-            self._cleaner(node, node.logs).forget(topic, index)
+        self._cleaner(log_dir).forget(topic, index)
 
     def _begin_cleaning(self) -> bool:
         """Begin a round of the cleaner in pieces, so that requests are served in between; return if it found work."""
@@ -241,14 +241,12 @@ class Maintenance:
         self._cleaning = None
 
     def _cleaners(self) -> list[LogCleaner]:
-        """Return the cleaner of each broker that is up; it keeps the offset up to which each log is clean."""
-        return [self._cleaner(node, node.logs) for node in self._cluster.nodes.values() if node.logs is not None]
+        """Return the cleaner of each log directory of the brokers that are up."""
+        self._cleaner_of = {log_dir: self._cleaner(log_dir) for log_dir in self._log_dirs()}
+        return list(self._cleaner_of.values())
 
-    def _cleaner(self, node: Node, logs: LogDir) -> LogCleaner:
-        logs_and_cleaner = self._cleaner_of.get(node.id)
-        if logs_and_cleaner is None or logs_and_cleaner[0] is not logs:
-            logs_and_cleaner = self._cleaner_of[node.id] = (logs, LogCleaner(logs))
-        return logs_and_cleaner[1]
+    def _cleaner(self, log_dir: LogDir) -> LogCleaner:
+        return self._cleaner_of.get(log_dir) or LogCleaner(log_dir)
 
     def expire_producers(self) -> bool:
         """Remove producers idle for ``producer.id.expiration.ms`` (transactions D.7); return whether there were any."""
@@ -273,9 +271,8 @@ class Maintenance:
     def checkpoint(self) -> None:
         """Write recovery points, log start offsets, high watermarks (core F.7); remove deleted files that are due."""
         now_ms = self._cluster.clock.now_ms()
-        for node in self._cluster.nodes.values():
-            if node.logs is not None:
-                node.logs.checkpoint_recovery_points()
-                node.logs.checkpoint_log_starts()
-                node.logs.checkpoint_high_watermarks()
-                node.logs.remove_due(now_ms)
+        for log_dir in self._log_dirs():
+            log_dir.checkpoint_recovery_points()
+            log_dir.checkpoint_log_starts()
+            log_dir.checkpoint_high_watermarks()
+            log_dir.remove_due(now_ms)

@@ -4,14 +4,16 @@ The effects of the metadata machine become logs on disk and coordinators in memo
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, assert_never
+from uuid import UUID
 
 import structlog
 
 from broker.cluster import isr
 from broker.cluster.base import ClusterBase
 from broker.cluster.maintenance import Maintenance
-from broker.cluster.registration import follow_quotas, upgraded
+from broker.cluster.registration import follow_quotas, report, upgraded
 from broker.coordination.metadata.effects import (
     BrokerChanged,
     ConfigChanged,
@@ -27,6 +29,7 @@ from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.runtime import Runtime
 from broker.partitions.share_partition.partitions import led_by
 from broker.replication.partition import ReplicatedPartition
+from broker.request.log_dirs import cordoned_ids
 from broker.request.node import Node
 from broker.settings import topics
 from broker.settings.model import ConfigResourceType
@@ -34,6 +37,7 @@ from broker.settings.values import shown
 from protocol.errors import KafkaError
 from protocol.pauses import pause
 from storage.log.config import LogConfig
+from storage.log_dir import LogDir
 
 _log = structlog.get_logger(__name__)
 Loader = Callable[[ClusterBase, Node, ReplicatedPartition], Runtime[Any, Any]]
@@ -51,9 +55,12 @@ class MetadataPublisher:
         """Set while brokers that start together register: none leads or follows before the metadata has all of them."""
         self._configs: dict[str, LogConfig] = {}
         self._plain: LogConfig | None = None
+        self._assignments: dict[int, dict[tuple[UUID, int], UUID]] = {}
+        """Broker id -> where it has placed replicas, which the controller does not know yet."""
 
     def clear(self) -> None:
         """Drop cached topic configs, for a reset of the cluster."""
+        self._assignments.clear()
         self._configs.clear()
         self._plain = None
 
@@ -119,10 +126,11 @@ class MetadataPublisher:
             self.load_coordinator(partition, loading_ms)
 
     def _open(self, partition: ReplicatedPartition, node: Node | None, config: LogConfig) -> None:
-        if node is None or not node.up or node.logs is None:
+        if node is None or not node.up or not node.log_dirs:
             return
         try:
-            log = node.logs.create_log(
+            log_dir = self._log_dir_for(partition, node)
+            log = log_dir.create_log(
                 partition.topic,
                 partition.index,
                 topic_id=partition.topic_id,
@@ -133,15 +141,48 @@ class MetadataPublisher:
             _log.error("log cannot be created", broker=node.id, partition=partition.name, error=str(error))
             return
         partition.host(node.id, log)
+        if log_dir.directory_id not in (None, partition.state.directory_of(node.id)):
+            self._assign_later(node, partition.topic_id, partition.index, log_dir.directory_id)
+
+    def _log_dir_for(self, partition: ReplicatedPartition, node: Node) -> LogDir:
+        """Return the log directory that has a partition's log, or else the one in which to create it (core F.1).
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR: all are offline.
+        """
+        key, assigned = (partition.topic, partition.index), partition.state.directory_of(node.id)
+        preferred = node.preferred_log_dirs.pop(key, None)
+        return (
+            node.log_dir_of(*key)
+            or preferred
+            or next((each for each in node.log_dirs if each.directory_id == assigned), None)
+            or node.emptiest_log_dir(cordoned_ids(self._cluster.image, node.id))
+        )
+
+    def _assign_later(self, node: Node, topic_id: UUID, index: int, directory_id: UUID) -> None:
+        """Tell the controller a replica's directory in a later turn of the loop, all of a turn together (KIP-858)."""
+        waiting = self._assignments.setdefault(node.id, {})
+        if not waiting:
+            clock = self._cluster.clock
+            clock.call_at(clock.now_ms(), partial(self._assign, node))
+        waiting[topic_id, index] = directory_id
+
+    def _assign(self, node: Node) -> None:
+        assignments = self._assignments.pop(node.id, {})
+        if node.up and assignments:
+            try:
+                self._cluster.moves.assign(node, assignments)
+            except KafkaError as error:
+                _log.error("log directories cannot be assigned", broker=node.id, error=str(error))
 
     def _drop(self, partition: ReplicatedPartition, broker_id: int) -> None:
         partition.drop(broker_id)
         node = self._cluster.nodes[broker_id]
-        if node.logs is not None:
-            delay_ms = node.settings.int("log.segment.delete.delay.ms")
-            now_ms = self._cluster.clock.now_ms()
-            node.logs.delete_log(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms)
-            self._maintenance.forget(node, partition.topic, partition.index)
+        delay_ms, now_ms = node.settings.int("log.segment.delete.delay.ms"), self._cluster.clock.now_ms()
+        for log_dir in node.log_dirs:
+            log_dir.delete_future(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms)
+            if log_dir.delete_log(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms):
+                self._maintenance.forget(log_dir, partition.topic, partition.index)
 
     def remove_topic(self, topic: TopicDeleted) -> None:
         """Delete a topic's logs, fail the fetches that wait on it, and let groups delete its offsets."""
@@ -194,6 +235,8 @@ class MetadataPublisher:
             for node in self._cluster.nodes.values():
                 node.settings.set_dynamic(shared, image.config(ConfigResourceType.BROKER, str(node.id)))
                 self._cluster.servers[node].reload_tls()
+                if node.id in image.brokers and node.up:
+                    report(self._cluster, node)
             self._plain = None
             names = list(image.topics)
         else:

@@ -1,5 +1,7 @@
 """Registration of brokers and of the controller in the metadata."""
 
+import os
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -9,7 +11,7 @@ from broker.cluster.data_directories import note_owner
 from broker.cluster.emulation import supported_features
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.effects import MetadataOutcome
-from broker.coordination.metadata.features import DIRECTORIES_LEVEL, METADATA_VERSION
+from broker.coordination.metadata.features import CORDONED_LEVEL, DIRECTORIES_LEVEL, METADATA_VERSION
 from broker.coordination.metadata.image import INTERNAL_TOPICS, BrokerListener
 from broker.coordination.metadata.machine import MetadataMachine
 from broker.request.node import Node
@@ -26,7 +28,7 @@ def register(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> No
 
     ``same_life``: keep the registered incarnation, as after a restore: the broker leads what it led.
     """
-    machine, logs = cluster.metadata.machine, node.open_logs
+    machine = cluster.metadata.machine
     topics = cluster.image.topics
     node.internal_counts = {name: len(topics[name].partitions) for name in INTERNAL_TOPICS if name in topics}
     registration = cluster.image.brokers.get(node.id)
@@ -39,14 +41,30 @@ def register(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> No
             name: BrokerListener(endpoint.host_for_clients, endpoint.port_for_clients(port), endpoint.protocol)
             for name, (endpoint, port) in node.bound.items()
         },
-        directories=() if logs.directory_id is None else (logs.directory_id,),
+        directories=_directories(node),
         rack=node.rack,
         features=supported_features(cluster.release),
-        clean=logs.was_clean,
+        clean=all(log_dir.was_clean for log_dir in node.log_dirs),
     )
     cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
     node.epoch = cluster.image.brokers[node.id].epoch
-    cluster.metadata.submit(lambda _now_ms: machine.broker_reported(node.id))
+    report(cluster, node)
+
+
+def report(cluster: ClusterBase, node: Node) -> None:
+    """Report a broker's cordoned log directories to the controller, as its heartbeats do (KIP-1066)."""
+    machine, cordoned = cluster.metadata.machine, node.settings.list("cordoned.log.dirs")
+    ids = [
+        log_dir.directory_id
+        for path, log_dir in zip(node.log_dir_paths, node.log_dirs, strict=True)
+        if log_dir.directory_id is not None and ("*" in cordoned or path in map(os.path.abspath, cordoned))
+    ]
+    cluster.metadata.submit(lambda _now_ms: machine.broker_reported(node.id, cordoned=ids))
+
+
+def _directories(node: Node) -> tuple[UUID, ...]:
+    """Return the ids of the log directories that a broker registers: those that are not offline."""
+    return tuple(each.directory_id for each in node.log_dirs if each.directory_id is not None and not each.is_offline)
 
 
 def unfence(cluster: ClusterBase, node: Node) -> None:
@@ -76,18 +94,22 @@ def register_controller(cluster: ClusterBase, *, same_life: bool = False) -> Non
     cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.register_controller(who))
 
 
-def _amended(machine: MetadataMachine, broker_id: int, directory_id: UUID, _now_ms: int) -> MetadataOutcome:
-    return machine.amend_broker(broker_id, (directory_id,))
+def _amended(machine: MetadataMachine, broker_id: int, directories: Sequence[UUID], _now_ms: int) -> MetadataOutcome:
+    return machine.amend_broker(broker_id, directories)
 
 
 def upgraded(cluster: ClusterBase, before: int) -> None:
     """Register what the new ``metadata.version`` can record; ``before`` is the previous level."""
     register_controller(cluster)
     machine = cluster.metadata.machine
-    if before < DIRECTORIES_LEVEL <= cluster.image.features.get(METADATA_VERSION, 0):
-        for node in cluster.nodes.values():
-            if node.up and node.id in cluster.image.brokers and node.open_logs.directory_id is not None:
-                cluster.metadata.submit(partial(_amended, machine, node.id, node.open_logs.directory_id))
+    level = cluster.image.features.get(METADATA_VERSION, 0)
+    for node in cluster.nodes.values():
+        if not node.up or node.id not in cluster.image.brokers:
+            continue
+        if before < DIRECTORIES_LEVEL <= level and (directories := _directories(node)):
+            cluster.metadata.submit(partial(_amended, machine, node.id, directories))
+        if before < CORDONED_LEVEL <= level:
+            report(cluster, node)
 
 
 def fence_the_absent(cluster: ClusterBase) -> None:

@@ -9,15 +9,23 @@ import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from broker.cluster.base import ClusterBase
-from broker.cluster.data_directories import data_root, files_of, hold_directories, release_directories, report_left
+from broker.cluster.data_directories import (
+    data_roots,
+    files_of,
+    hold_directories,
+    on_disk,
+    release_directories,
+    report_left,
+)
 from broker.request.node import Node
 from protocol.pauses import pause
 from storage import replacement
+from storage.files import Files
 from storage.files.disk import DirectoryLockedError, DiskFiles
 from storage.files.memory import MemoryFiles
 from storage.log_dir import WrongDirectoryError
@@ -36,7 +44,8 @@ class CannotKeep(Exception):
 class Snapshot:
     """One snapshot: the contents of the brokers' directories, the state of the random generator, and the clock."""
 
-    files: dict[int, MemoryFiles | Path]
+    files: dict[int, list[MemoryFiles | Path]]
+    """Broker id -> a copy of each of its log directories."""
     chance: Any
     ahead_ms: int
     frozen_at_ms: int | None
@@ -68,9 +77,9 @@ class Snapshots:
         try:
             if not self.kept:
                 self._make_place()
-            for node in cluster.nodes.values():
-                node.open_logs.checkpoint_log_starts()  # log start offsets are in no other file
-            files = {node.id: self._copy(node, snapshot_id) for node in cluster.nodes.values()}
+            for log_dir in chain.from_iterable(node.log_dirs for node in cluster.nodes.values()):
+                log_dir.checkpoint_log_starts()  # log start offsets are in no other file
+            files = {node.id: self._copies(node, snapshot_id) for node in cluster.nodes.values()}
         except OSError as error:
             assert self._place is not None
             if (self._place / _MARKER).exists():
@@ -87,20 +96,18 @@ class Snapshots:
 
     def put_back(self, snapshot: Snapshot) -> None:
         """Give each broker the files of the snapshot, which :meth:`bring` has copied."""
-        on_disk = []
         for node in self._cluster.nodes.values():
-            kept = snapshot.files[node.id]
-            if isinstance(kept, MemoryFiles):
-                if isinstance(node.files, MemoryFiles):
-                    node.files.discard()
-                node.files = kept.snapshot()
-            else:
-                assert isinstance(node.files, DiskFiles)
-                on_disk.append((node, node.files))
-        for _, files in on_disk:
-            replacement.commit(files)
-        for node, files in on_disk:
-            report_left(node, replacement.finish(files))
+            kept = [each.snapshot() for each in snapshot.files[node.id] if isinstance(each, MemoryFiles)]
+            if kept:
+                for files in node.files:
+                    if isinstance(files, MemoryFiles):
+                        files.discard()
+                node.files = tuple(kept)
+        trees = [files for _, files in on_disk(self._cluster.nodes.values())]
+        for tree in trees:
+            replacement.commit(tree)
+        for tree in trees:
+            report_left(tree, replacement.finish(tree))
 
     def discard_left(self) -> None:
         """Remove the snapshots of a server that was killed, once this server owns the data directories."""
@@ -118,7 +125,7 @@ class Snapshots:
     @property
     def _place(self) -> Path | None:
         """The folder of snapshots: beside the data directory, because folders inside it are taken for logs."""
-        directory = self._cluster.options.data_dir
+        directory = next(iter(self._cluster.options.data_dirs), None)
         if directory is None:
             return None
         return directory.absolute().parent / f".{directory.absolute().name}.understudy-snapshots"
@@ -139,12 +146,15 @@ class Snapshots:
         place.mkdir()
         (place / _MARKER).touch()
 
-    def _copy(self, node: Node, snapshot_id: str) -> MemoryFiles | Path:
-        if isinstance(node.files, MemoryFiles):
-            return node.files.snapshot()
-        assert isinstance(node.files, DiskFiles)
+    def _copies(self, node: Node, snapshot_id: str) -> list[MemoryFiles | Path]:
+        return [self._copy(files, f"{snapshot_id}/{node.id}-{index}") for index, files in enumerate(node.files)]
+
+    def _copy(self, files: Files, name: str) -> MemoryFiles | Path:
+        if isinstance(files, MemoryFiles):
+            return files.snapshot()
+        assert isinstance(files, DiskFiles)
         assert self._place is not None
-        return _copied(node.files.root, self._place / snapshot_id / str(node.id))
+        return _copied(files.root, self._place / name)
 
     def bring(self, snapshot: Snapshot) -> None:
         """Copy the snapshot into the brokers' directories under another name, before anything is removed there.
@@ -156,12 +166,13 @@ class Snapshots:
         cluster, root = self._cluster, Path()
         brought: list[Path] = []
         try:
-            for broker_id, kept in snapshot.files.items():
-                if isinstance(kept, Path):
-                    node, root = cluster.nodes[broker_id], data_root(cluster.options, broker_id)
-                    if node.files is None:  # the broker was added, and a reset removed it
-                        node.files = files_of(cluster.options, broker_id, cluster.descriptors)
-                    hold_directories((node,))
+            for broker_id, copies in snapshot.files.items() if self.on_disk else ():
+                node = cluster.nodes[broker_id]
+                if not node.files:  # the broker was added, and a reset removed it
+                    node.files = files_of(cluster.options, node, cluster.descriptors)
+                hold_directories((node,))
+                for root, kept in zip(data_roots(cluster.options, broker_id), copies, strict=True):
+                    assert isinstance(kept, Path)
                     brought.append(root / RESTORING)
                     shutil.rmtree(brought[-1], ignore_errors=True)
                     _copied(kept, brought[-1])

@@ -1,5 +1,6 @@
 """Builds the parts of a cluster at its start: data directories, metadata log, brokers, first topics and users."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 import structlog
 
 from broker.cluster.base import ClusterBase
-from broker.cluster.data_directories import files_of, report_cut, report_left
+from broker.cluster.data_directories import files_of, log_dir_paths, report_cut, report_left
 from broker.cluster.directory_checks import check_metadata
 from broker.cluster.emulation import (
     apply_producer_rules,
@@ -19,7 +20,7 @@ from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.features import KRAFT_VERSION, METADATA_VERSION
-from broker.coordination.metadata.image import METADATA_TOPIC, Partition
+from broker.coordination.metadata.image import METADATA_TOPIC, MIGRATING_DIRECTORY, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
 from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.topics import NewTopic
@@ -47,11 +48,11 @@ from broker.time.rng import seeded, uuid_from
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from storage.checkpoints import META_PROPERTIES
-from storage.files import DiskFiles, MemoryFiles
+from storage.files import DiskFiles, Files, MemoryFiles
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
 from storage.log.partition_log import PartitionLog
-from storage.log_dir import LogDir
+from storage.log_dir import LogDir, WrongDirectoryError
 
 _log = structlog.get_logger(__name__)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
@@ -77,6 +78,7 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
         return SharePartitions(cluster, broker_id, broker_settings, SharePersister(cluster))
 
     node = Node(broker_id, broker_settings, cluster.partitions, new_sessions, new_shares)
+    node.log_dir_paths = log_dir_paths(cluster.options, broker_id, broker_settings)
     node.endpoints = endpoints_of(cluster.options, broker_id)
     cluster.new_server(node)
     node.settings.on_change(partial(_follow_settings, cluster, node))
@@ -84,61 +86,69 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
 
 
 def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) -> Node:
-    """Open and lock a broker's data directory, creating the broker if needed; no log is loaded yet.
+    """Open and lock a broker's log directories, creating the broker if needed; no log is loaded yet.
 
     Raises:
-        DirectoryLockedError, WrongDirectoryError: the directory belongs to another process or cluster.
+        DirectoryLockedError, WrongDirectoryError: a directory belongs to another process or cluster.
     """
     node = cluster.nodes.get(broker_id)
     if node is None:
         node = cluster.nodes[broker_id] = new_node(cluster, broker_id)
-    if node.files is None:
-        node.files = files_of(cluster.options, broker_id, cluster.descriptors)
-    if isinstance(node.files, MemoryFiles):
-        node.files.on_freed = cluster.heap.freed
+    if not node.files:
+        node.files = files_of(cluster.options, node, cluster.descriptors)
+    for files in node.files:
+        node.log_dirs += (_open_log_dir(cluster, node, files, maintenance),)
+        if broker_id == cluster.controller_id:
+            cluster.cluster_id = node.metadata_dir.cluster_id
+    return node
+
+
+def _open_log_dir(cluster: ClusterBase, node: Node, files: Files, maintenance: Maintenance) -> LogDir:
+    if isinstance(files, MemoryFiles):
+        files.on_freed = cluster.heap.freed
     context = LogContext(
-        node.files,
+        files,
         sync=node.settings.string("understudy.sync"),
         jitter=cluster.random.randrange,
         new_uuid=cluster.new_uuid,
         producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
         decompressed_limit=node.settings.long("understudy.max.decompressed.batch.bytes"),
         producer_rules=producer_rules_of(cluster.release, node.settings),
-        on_failure=partial(directory_failed, cluster, node),
-        on_left=partial(report_left, node),
+        on_left=partial(report_left, files),
         on_cut=partial(report_cut, node),
         flush_at=maintenance.flush_at,
-        sync_later=SyncThread(node.files) if isinstance(node.files, DiskFiles) else None,
+        sync_later=SyncThread(files) if isinstance(files, DiskFiles) else None,
     )
-    formatted = node.files.exists(META_PROPERTIES)
-    node.logs = LogDir.open(
+    has_identity = files.exists(META_PROPERTIES)
+    begins = node.id == cluster.controller_id and not node.log_dirs  # its first directory decides the cluster's id
+    log_dir = LogDir.open(
         context,
-        node_id=broker_id,
-        cluster_id="" if formatted and broker_id == cluster.controller_id else cluster.cluster_id,
+        node_id=node.id,
+        cluster_id="" if has_identity and begins else cluster.cluster_id,
         now_ms=cluster.clock.now_ms(),
     )
-    if broker_id == cluster.controller_id:
-        cluster.cluster_id = node.logs.cluster_id
-    return node
+    context.on_failure = partial(directory_failed, cluster, node, log_dir)
+    return log_dir
 
 
-def directory_failed(cluster: ClusterBase, node: Node) -> None:
-    """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, other replicas take over.
+def directory_failed(cluster: ClusterBase, node: Node, log_dir: LogDir) -> None:
+    """Handle a log directory that went offline: its partitions get KAFKA_STORAGE_ERROR, other replicas take over.
 
     Leaders move in a later turn of the event loop, since the caller is in the middle of an operation. Kafka itself
     halts a broker whose only directory failed. Nothing moves if the metadata log is in the same directory.
     """
     clock = cluster.clock
-    clock.call_at(clock.now_ms(), partial(_move_leaders, cluster, node))
+    clock.call_at(clock.now_ms(), partial(_move_leaders, cluster, node, log_dir))
 
 
-def _move_leaders(cluster: ClusterBase, node: Node) -> None:
-    if not node.up or node.logs is None or node.logs.context.offline is None:
+def _move_leaders(cluster: ClusterBase, node: Node, log_dir: LogDir) -> None:
+    if not node.up or log_dir not in node.log_dirs:
         return
-    _log.error("log directory is offline", broker=node.id, error=str(node.logs.context.offline))
-    machine = cluster.metadata.machine
+    path = node.log_dir_paths[node.log_dirs.index(log_dir)]
+    _log.error("log directory is offline", broker=node.id, directory=path, error=str(log_dir.context.offline))
+    machine, failed = cluster.metadata.machine, log_dir.directory_id or MIGRATING_DIRECTORY
     try:
-        cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id))
+        cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id, failed))
     except KafkaError as error:
         _log.error("leaders cannot move", broker=node.id, error=str(error))
 
@@ -164,9 +174,8 @@ def rack_of(options: ServeOptions, broker_id: int) -> str | None:
 
 def _follow_settings(cluster: ClusterBase, node: Node, _changed: frozenset[str]) -> None:
     """Apply the broker's current settings for producer expiration and verification (transactions B.10)."""
-    if node.logs is None:
-        return
-    node.logs.context.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
+    for log_dir in node.log_dirs:
+        log_dir.context.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
     apply_producer_rules(cluster.release, node)
 
 
@@ -177,13 +186,13 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
         WrongDirectoryError: there are partitions, but no metadata to identify their topics, or only the end of it.
     """
     controller_id = cluster.controller_id
-    logs = cluster.nodes[controller_id].open_logs
+    logs = cluster.nodes[controller_id].metadata_dir
     now_ms = cluster.clock.now_ms()
     config = _metadata_config(cluster.settings)
     log = logs.load_log(METADATA_TOPIC, 0, config=config, now_ms=now_ms)
     if log is None:
         logs.context.check()
-        check_metadata(logs.context.files)
+        check_metadata(cluster.nodes[controller_id].files)
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.context.files
     if begin_at_snapshot(log, files, now_ms):
@@ -235,13 +244,21 @@ def _metadata_config(settings: BrokerSettings) -> LogConfig:
 
 
 def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) -> None:
-    """Load the logs in a broker's directory, each with its topic's config; rename strays (core F.1)."""
-    now_ms, logs = cluster.clock.now_ms(), node.open_logs
-    logs.load_all(publisher.config_of, now_ms=now_ms)
-    for log in logs:
-        if log.topic != METADATA_TOPIC and _is_stray(cluster, node, log):
-            _log.warning("stray log renamed: it is not in the metadata", broker=node.id, partition=log.directory)
-            logs.make_stray(log.topic, log.partition)
+    """Load the logs in a broker's directories, each with its topic's config; rename strays (core F.1).
+
+    Raises:
+        WrongDirectoryError: two directories have a log of the same partition, or one has records only for Kafka.
+    """
+    now_ms = cluster.clock.now_ms()
+    for log_dir in node.log_dirs:
+        log_dir.load_all(publisher.config_of, now_ms=now_ms)
+        for log in (*log_dir, *log_dir.futures.values()):
+            if log.topic != METADATA_TOPIC and _is_stray(cluster, node, log):
+                _log.warning("stray log renamed: it is not in the metadata", broker=node.id, partition=log.directory)
+                log_dir.make_stray(log)
+    keys = Counter(key for log_dir in node.log_dirs for key in log_dir.logs)
+    if twice := next((key for key, count in keys.items() if count > 1), None):
+        raise WrongDirectoryError(f"two log directories of broker {node.id} have a log of {twice[0]}-{twice[1]}")
     node.up = True
 
 

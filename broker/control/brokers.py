@@ -40,7 +40,7 @@ def broker_of(cluster: "Cluster", node: Node) -> Broker:
         state=state_of(node),
         fenced=registration is None or registration.fenced,
         epoch=node.epoch,
-        log_dir_failed=node.logs is not None and node.logs.context.offline is not None,
+        log_dir_failed=any(log_dir.is_offline for log_dir in node.log_dirs),
         listeners=tuple(copied(Listener, listener) for listener in cluster.listeners_of(node)),
     )
 

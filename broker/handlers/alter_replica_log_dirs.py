@@ -1,11 +1,11 @@
 """AlterReplicaLogDirs: moves replicas between this broker's log directories (KIP-113).
 
-Versions 1-2. Differs from Kafka: a broker has one directory, so a replica is already there, or cannot be moved.
+Versions 1-2.
 """
 
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext
-from broker.request.log_dirs import is_offline, path_of
+from broker.request.log_dirs import cordoned_ids
 from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -23,19 +23,16 @@ _FUTURE_NAME_EXTRA = len(".-future") + 32
 
 
 async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
-    """Check each replica in the order of Kafka's map; a broker has one directory, so nothing moves (core B.12)."""
+    """Begin to move each replica, in the order of Kafka's map (core B.12); the moves go on after the response."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    own = path_of(ctx.node)
     wanted = _last_directories(request)
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(
                 name,
                 [
-                    AlterReplicaLogDirPartitionResult(
-                        index, _move(name, index, own if wanted[name, index] == own else None, ctx)
-                    )
+                    AlterReplicaLogDirPartitionResult(index, _move(name, index, wanted[name, index], ctx))
                     for index in indexes
                 ],
             )
@@ -54,20 +51,30 @@ def _last_directories(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, in
     }
 
 
-def _move(topic: str, index: int, path: str | None, ctx: RequestContext) -> ErrorCode:
+def _move(topic: str, index: int, path: str, ctx: RequestContext) -> ErrorCode:
+    """Begin to move one replica, after the checks of ``ReplicaManager.alterReplicaLogDirs``."""
+    node = ctx.node
     if len(f"{topic}-{index}") + _FUTURE_NAME_EXTRA > _LONGEST_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path is None:
+    if path not in node.log_dir_paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if is_offline(ctx.node):
+    target = node.log_dirs[node.log_dir_paths.index(path)]
+    if target.is_offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
+    if target.directory_id in cordoned_ids(ctx.cluster.image, node.id):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     partition = ctx.cluster.partitions.get((topic, index))
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    log = partition.logs.get(ctx.node.id)
-    if log is None:
-        return ErrorCode.REPLICA_NOT_AVAILABLE
-    return ErrorCode.KAFKA_STORAGE_ERROR if log.offline else ErrorCode.NONE
+    log = None if partition is None else partition.logs.get(node.id)
+    if partition is None or log is None:
+        node.preferred_log_dirs[topic, index] = target  # for a log that is created later
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else ErrorCode.REPLICA_NOT_AVAILABLE
+    if log.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    try:
+        ctx.cluster.moves.begin(node, partition, target)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.NONE
 
 
 def refuse(

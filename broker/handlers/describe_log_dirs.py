@@ -1,14 +1,13 @@
-"""DescribeLogDirs: the log directory of this broker, and the sizes of its logs (KIP-113, KIP-827).
+"""DescribeLogDirs: the log directories of this broker, and the sizes of its logs (KIP-113, KIP-827).
 
-Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever being moved to another one.
+Versions 1-5.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container
 
-from broker.replication.partition import ReplicatedPartition
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext
-from broker.request.log_dirs import is_offline, path_of, space_of
+from broker.request.log_dirs import cordoned_ids, space_of
 from broker.request.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
@@ -22,45 +21,60 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from protocol.scala import immutable_order, topic_partition_hash
+from storage.log.partition_log import PartitionLog
+from storage.log_dir import METADATA_TOPIC, Key, LogDir
 
 
 async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
-    """Return size and lag of each replica in the log directory (core B.12)."""
+    """Return size and lag of each replica, current or future, in each log directory (core B.12)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    path = path_of(ctx.node)
-    if is_offline(ctx.node):
-        return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
+    wanted = None
+    if request.topics is not None:
+        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    node = ctx.node
+    results = {
+        path: _result(path, log_dir, wanted, ctx)
+        for path, log_dir in zip(node.log_dir_paths, node.log_dirs, strict=True)
+    }
+    return DescribeLogDirsResponse(results=[results[path] for path in immutable_order(results, string_hash)])
+
+
+def _result(path: str, log_dir: LogDir, wanted: Container[Key] | None, ctx: RequestContext) -> DescribeLogDirsResult:
+    if log_dir.is_offline:
+        return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for partition in _in_order(_requested(request, ctx), ctx):
-        log = partition.logs[ctx.node.id]
-        lag = max(log.high_watermark - log.log_end_offset, 0)
-        described = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
-        topics.setdefault(partition.topic, []).append(described)
-    total, usable = space_of(ctx.node)
-    result = DescribeLogDirsResult(
+    for log, is_future in _in_order(log_dir, ctx):
+        if wanted is None or (log.topic, log.partition) in wanted:
+            lag = _lag(log, ctx) if is_future else max(log.high_watermark - log.log_end_offset, 0)
+            described = DescribeLogDirsPartition(log.partition, log.segments.size, lag, is_future)
+            topics.setdefault(log.topic, []).append(described)
+    total, usable = space_of(log_dir.context.files)
+    return DescribeLogDirsResult(
         log_dir=path,
         topics=[DescribeLogDirsTopic(name, topics[name]) for name in immutable_order(topics, string_hash)],
         total_bytes=total,
         usable_bytes=usable,
+        is_cordoned=log_dir.directory_id in cordoned_ids(ctx.cluster.image, ctx.node.id),
     )
-    return DescribeLogDirsResponse(results=[result])
 
 
-def _requested(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[ReplicatedPartition]:
-    partitions = ctx.cluster.partitions
-    if request.topics is None:
-        return partitions.values()
-    names = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
-    return [partitions[name] for name in names if name in partitions]
+def _lag(future: PartitionLog, ctx: RequestContext) -> int:
+    """Return how far a future log is behind the log that it will replace; -1 without one (INVALID_OFFSET_LAG)."""
+    partition = ctx.cluster.partitions.get((future.topic, future.partition))
+    current = None if partition is None else partition.logs.get(ctx.node.id)
+    return -1 if current is None else current.log_end_offset - future.log_end_offset
 
 
-def _in_order(partitions: Iterable[ReplicatedPartition], ctx: RequestContext) -> list[ReplicatedPartition]:
-    """Return those with a log on this broker, in the order of Kafka's map of logs (LogManager.currentLogs)."""
-    here = [(each.topic, each.index) for each in ctx.cluster.partitions.values() if ctx.node.id in each.logs]
-    capacity = concurrent_capacity(len(here))
-    local = {(each.topic, each.index): each for each in partitions if ctx.node.id in each.logs}
-    return [local[place] for place in table_order(list(local), topic_partition_hash, capacity)]
+def _in_order(log_dir: LogDir, ctx: RequestContext) -> list[tuple[PartitionLog, bool]]:
+    """Return the logs in the order of Kafka's map of the broker's logs (LogManager.currentLogs), then the future ones.
+
+    The second item tells whether it is a future one.
+    """
+    logs = {key: log for key, log in log_dir.logs.items() if key[0] != METADATA_TOPIC}
+    on_broker = sum(topic != METADATA_TOPIC for each in ctx.node.log_dirs for topic, _ in each.logs)
+    order = table_order(list(logs), topic_partition_hash, concurrent_capacity(on_broker))
+    return [*((logs[key], False) for key in order), *((log, True) for log in log_dir.futures.values())]
 
 
 def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:  # noqa: ARG001

@@ -5,8 +5,9 @@ observers.
 """
 
 from collections.abc import Callable
+from uuid import UUID
 
-from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.coordination.metadata.image import METADATA_TOPIC, UNASSIGNED_DIRECTORY, Broker
 from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import may_on_cluster
@@ -51,8 +52,13 @@ def _quorum(ctx: RequestContext) -> Answer:
         leader_epoch=ctx.cluster.metadata.epoch,
         high_watermark=end,
         current_voters=[ReplicaState(voter, end, now_ms, now_ms, ctx.cluster.quorum.shown_directory)],
-        observers=[ReplicaState(i, end, now_ms, now_ms, image.brokers[i].directory_id) for i in observers],
+        observers=[ReplicaState(i, end, now_ms, now_ms, _metadata_directory(image.brokers[i])) for i in observers],
     )
+
+
+def _metadata_directory(broker: Broker) -> UUID:
+    """Return the directory in which an observer keeps the metadata log: the first one."""
+    return broker.directories[0] if broker.directories else UNASSIGNED_DIRECTORY
 
 
 def _with(request: DescribeQuorumRequest, answer: Callable[[int], Answer]) -> DescribeQuorumResponse:

@@ -82,7 +82,7 @@ class ServeOptions:
     for_tests: bool = False
     features: Mapping[str, int] = field(default_factory=dict)
     as_version: str | None = None
-    data_dir: Path | None = None
+    data_dirs: tuple[Path, ...] = ()  # the log directories of each broker; none: in memory
     read_only: bool = False
     allow_reset: bool = False  # a reset may remove a data directory that Understudy did not create
     lazy_coordinators: bool = False
@@ -141,9 +141,9 @@ def parse(arguments: Given) -> ServeOptions:
     check_listeners(settings, opened[0], advertise="advertise" in arguments)
     check_security((*opened[0], *(() if controller is None else (controller,))), settings)
     control_host, control_port, control_token = control(arguments)
-    data_dir = path(arguments, "data-dir")
+    data_dirs = data_dirs_of(last(arguments, "data-dir"))
     for name in ("read-only", "allow-reset"):
-        if name in arguments and data_dir is None:
+        if name in arguments and not data_dirs:
             raise OptionError(f"--{name} needs --data-dir DIR")
     seed = last(arguments, "seed")
     features = features_of(as_version, arguments.get("feature", ()))
@@ -159,7 +159,7 @@ def parse(arguments: Given) -> ServeOptions:
         for_tests="for-tests" in arguments,
         features=features,
         as_version=as_version,
-        data_dir=data_dir,
+        data_dirs=data_dirs,
         read_only="read-only" in arguments,
         allow_reset="allow-reset" in arguments,
         lazy_coordinators="lazy-coordinators" in arguments,
@@ -225,6 +225,19 @@ def racks_of(text: str | None, brokers: int) -> tuple[str, ...]:
     if len(racks) > brokers:
         raise OptionError(f"--rack names {len(racks)} racks for --brokers {brokers}")
     return racks
+
+
+def data_dirs_of(text: str | None) -> tuple[Path, ...]:
+    """Parse the directories of `--data-dir`, separated by commas as in Kafka's log.dirs.
+
+    A directory whose name has a comma is served if it exists.
+    """
+    paths = [] if text is None else [text] if Path(text).is_dir() else [part.strip() for part in text.split(",")]
+    if not all(paths):
+        raise OptionError(f"--data-dir needs a directory, or several such as /disk1,/disk2, not {text!r}")
+    if len({Path(each).absolute() for each in paths}) < len(paths):
+        raise OptionError(f"--data-dir names a directory twice: {text}")
+    return tuple(map(Path, paths))
 
 
 def users_of(

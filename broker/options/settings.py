@@ -21,7 +21,7 @@ from protocol.errors import KafkaError
 
 # Identity and paths of the real broker in a server.properties: ignored, because they do not affect its responses.
 PLACES = re.compile(
-    r"process\.roles|broker\.id\..+|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
+    r"process\.roles|broker\.id\..+|controller\..*|metadata\.log\.dir|zookeeper\..*"
     r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*"
 )
 

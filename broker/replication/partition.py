@@ -289,12 +289,24 @@ class ReplicatedPartition:
         """Whether a follower replicates now."""
         return broker_id not in self.held and not self._hangs(broker_id)
 
-    def _copy(self, leader: PartitionLog, follower: PartitionLog) -> None:
+    def copy_to(self, future: PartitionLog, log: PartitionLog, most_bytes: int) -> bool:
+        """Copy a piece of a replica's log to the one that is to replace it; return whether that has caught up.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR: one of the two directories has failed.
+        """
+        if future.log_end_offset > log.log_start_offset:
+            self._cut_to(log, future)
+        self._copy(log, future, most_bytes)
+        return future.log_end_offset == log.log_end_offset
+
+    def _copy(self, leader: PartitionLog, follower: PartitionLog, most_bytes: int | None = None) -> None:
+        """Copy what the follower does not have, or with ``most_bytes`` a piece of it, of at least one batch."""
         if follower.log_end_offset < leader.log_start_offset:
             truncation.truncate_fully_and_start_at(follower, leader.log_start_offset, self._clock.now_ms())
         while follower.log_end_offset < leader.log_end_offset:
             piece = leader.reader.read(
-                follower.log_end_offset, _REPLICATION_BYTES, bound=leader.log_end_offset, min_one=True
+                follower.log_end_offset, most_bytes or _REPLICATION_BYTES, bound=leader.log_end_offset, min_one=True
             )
             if not piece.size:
                 return
@@ -304,6 +316,8 @@ class ReplicatedPartition:
                     # The leader's log begins inside a batch, after DeleteRecords: the whole batch is copied.
                     truncation.truncate_fully_and_start_at(follower, first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
+            if most_bytes is not None:
+                break
         if follower.high_watermark < leader.high_watermark:  # it was down, and has its old one
             follower.advance_high_watermark(min(leader.high_watermark, follower.log_end_offset))
         if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:

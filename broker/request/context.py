@@ -21,6 +21,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 from protocol.writers import Parts
+from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
     from broker.request.produce_results import Produced
@@ -58,6 +59,14 @@ class ServedApi(Protocol):
         ...
 
 
+class ReplicaMoves(Protocol):
+    """Moves of replicas between log directories (``broker.partitions.log_dir_moves``)."""
+
+    def begin(self, node: Node, partition: ReplicatedPartition, target: LogDir) -> None:
+        """Begin to move a broker's replica to another of its log directories."""
+        ...
+
+
 class ClusterView(Protocol):
     """The cluster as handlers use it: what its brokers share, and the brokers.
 
@@ -76,6 +85,11 @@ class ClusterView(Protocol):
     lazy_coordinators: bool
     between_brokers: Callable[[], Awaitable[None]] | None
     """Awaited while a coordinator's answer is on its way to another broker; None: it takes no time."""
+
+    @property
+    def moves(self) -> ReplicaMoves:
+        """The moves of replicas between log directories."""
+        ...
 
     @property
     def clock(self) -> Clock:

@@ -1,7 +1,7 @@
 """One broker: its identity, its logs, the coordinators it leads, its connections."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -30,7 +30,7 @@ from broker.settings.endpoints import Endpoint
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import absolute_hash
 from storage.files import Files
-from storage.log_dir import LogDir
+from storage.log_dir import METADATA_TOPIC, LogDir
 
 if TYPE_CHECKING:
     from broker.coordination.share_state.persister import Persister
@@ -116,10 +116,15 @@ class Node:
         self.endpoints: tuple[Endpoint, ...] = ()
         self.bound: dict[str, tuple[Endpoint, int]] = {}
 
-        # Its data directory.
-        self.files: Files | None = None
-        self.owns_directory: bool | None = None
-        """Whether Understudy formatted the data directory and no other software has opened it; None: not known yet."""
+        # Its log directories, in the order of log.dirs. The first one has the metadata log of a controller.
+        self.log_dir_paths: tuple[str, ...] = ()
+        """Their absolute paths; those of directories in memory are only names."""
+        self.files: tuple[Files, ...] = ()
+        """Their trees; none before they are opened for the first time."""
+        self.owns_directories: bool | None = None
+        """Whether Understudy formatted them all and no other software has opened them; None: not known yet."""
+        self.preferred_log_dirs: dict[tuple[str, int], LogDir] = {}
+        """Topic and partition -> where AlterReplicaLogDirs wants a log that does not exist yet."""
 
         # Its registration with the controller.
         self.epoch = -1
@@ -132,7 +137,8 @@ class Node:
 
         # Its state in memory while it is up.
         self.up = False
-        self.logs: LogDir | None = None
+        self.log_dirs: tuple[LogDir, ...] = ()
+        """Its open log directories, as :attr:`log_dir_paths`."""
         self._new_sessions = new_sessions
         self.sessions = new_sessions()
         self.large_batches = asyncio.Lock()
@@ -158,19 +164,37 @@ class Node:
         return self.shares.persister
 
     @property
-    def open_logs(self) -> LogDir:
-        """The logs of a broker whose data directory is open."""
-        assert self.logs is not None
-        return self.logs
+    def metadata_dir(self) -> LogDir:
+        """The open log directory that has the metadata log, if the broker is the controller's (metadata.log.dir)."""
+        return self.log_dirs[0]
+
+    def log_dir_of(self, topic: str, index: int) -> LogDir | None:
+        """Return the log directory that has a partition's log, if there is one."""
+        return next((each for each in self.log_dirs if (topic, index) in each.logs), None)
+
+    def emptiest_log_dir(self, cordoned: Container[UUID | None]) -> LogDir:
+        """Return the log directory with the fewest logs, of several the first one in log.dirs (LogManager.nextLogDirs).
+
+        Future logs count, the metadata log does not. Without a directory that is neither offline nor ``cordoned`` (ids)
+        it is the first one that is not offline.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR: all are offline.
+        """
+        online = [each for each in self.log_dirs if not each.is_offline]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        return min((each for each in online if each.directory_id not in cordoned), key=_logs_in, default=online[0])
 
     def power_off(self, *, clean: bool) -> None:
         """Drop the broker's memory: its process ends, or it is reset. Its coordinators have resigned before.
 
         ``clean``: everything is written first. The files stay as they are.
         """
-        if self.logs is not None:
-            self.logs.close(clean=clean, broker_epoch=self.epoch)
-            self.logs = None
+        for log_dir in self.log_dirs:
+            log_dir.close(clean=clean, broker_epoch=self.epoch)
+        self.log_dirs = ()
+        self.preferred_log_dirs.clear()
         self.up, self.sessions, self.producer_ids = False, self._new_sessions(), ProducerIds()
         self.shares.close()
         self.shares = self._new_shares()
@@ -208,6 +232,10 @@ class Node:
         The number of partitions is the topic's when the broker started; without the topic, that of the settings.
         """
         return partition_for(key, self.internal_counts.get(topic) or self.settings.int(_COUNTS[topic]))
+
+
+def _logs_in(log_dir: LogDir) -> int:
+    return sum(topic != METADATA_TOPIC for topic, _ in log_dir.logs) + len(log_dir.futures)
 
 
 def _leader(coordinators: "dict[int, R]", partition: int) -> R:

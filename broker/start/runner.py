@@ -88,8 +88,8 @@ class Options(ControlOptions, Protocol):
         ...
 
     @property
-    def data_dir(self) -> Path | None:
-        """The data directory, if given."""
+    def data_dirs(self) -> tuple[Path, ...]:
+        """The data directories; none: data are kept in memory."""
         ...
 
     @property
@@ -252,11 +252,12 @@ def _sentence(error: Exception, options: Options) -> str:
         if error.errno == errno.EACCES:
             return f"port {error.port} needs privileges that you do not have; choose one from 1024 on with {option}"
         return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"
-    if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
+    if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dirs):
         reason = getattr(error, "strerror", None) or error  # without the number of an OSError
         file = getattr(error, "filename", None)
-        path = f" ({file})" if file and str(file) != str(options.data_dir) else ""
-        return f"the data directory {options.data_dir} cannot be used: {reason}{path}"
+        directory = ",".join(map(str, options.data_dirs))
+        path = f" ({file})" if file and str(file) != directory else ""
+        return f"the data directory {directory} cannot be used: {reason}{path}"
     return str(error)
 
 

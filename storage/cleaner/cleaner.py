@@ -55,7 +55,6 @@ class LogCleaner:
         self._worked_bytes = 0
         self.uncleanable: dict[Key, KafkaError] = {}
         """Damaged logs, which are skipped until the next start (LogCleanerManager)."""
-        self._first_dirty: dict[Key, int] = log_dir.read_offsets(CLEANER)
 
     def run(self, now_ms: int, *, force: bool = False) -> int:
         """Clean every log that is due, the dirtiest first, then apply retention to compacted logs.
@@ -131,10 +130,10 @@ class LogCleaner:
     def _first_dirty_of(self, log: PartitionLog) -> int:
         """Return the first dirty offset, lowered if the log was truncated below it (maybeTruncateCheckpoint)."""
         key, cut_to = (log.topic, log.partition), log.bounds.take_lowest_cut()
-        known = self._first_dirty.get(key)
+        known = self._log_dir.first_dirty.get(key)
         if known is not None and cut_to < known:
-            self._first_dirty[key] = known = cut_to
-            self._log_dir.write_offsets(CLEANER, self._first_dirty)
+            self._log_dir.first_dirty[key] = known = cut_to
+            self._log_dir.write_offsets(CLEANER, self._log_dir.first_dirty)
         return log.log_start_offset if known is None else known
 
     def _cleanable(self, log: PartitionLog, now_ms: int) -> Cleanable:
@@ -196,11 +195,11 @@ class LogCleaner:
         else:
             return  # deleted or truncated meanwhile: the map and the cleaned files may contain records that are gone
         if not work.given_up:
-            self._first_dirty[log.topic, log.partition] = work.end_offset
-            self._log_dir.write_offsets(CLEANER, self._first_dirty)
+            self._log_dir.first_dirty[log.topic, log.partition] = work.end_offset
+            self._log_dir.write_offsets(CLEANER, self._log_dir.first_dirty)
 
     def forget(self, topic: str, partition: int) -> None:
         """Forget the cleaned offset of a deleted log: a new log of that name is dirty from its start."""
         self.uncleanable.pop((topic, partition), None)
-        if self._first_dirty.pop((topic, partition), None) is not None:
-            self._log_dir.write_offsets(CLEANER, self._first_dirty)
+        if self._log_dir.first_dirty.pop((topic, partition), None) is not None:
+            self._log_dir.write_offsets(CLEANER, self._log_dir.first_dirty)

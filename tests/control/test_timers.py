@@ -243,7 +243,7 @@ async def test_a_directory_that_fails_is_handed_over_by_the_clock() -> None:
     async with running({"default.replication.factor": 2}, brokers=2, topics={"t": 4}) as stage:
         partitions = [partition for partition in stage.cluster.partitions.values() if partition.topic == "t"]
         broken = next(partition for partition in partitions if partition.state.leader == 2)
-        files = stage.cluster.nodes[2].files
+        (files,) = stage.cluster.nodes[2].files
         assert isinstance(files, MemoryFiles)
         files.fail_next_write(OSError(errno.EIO, "Input/output error"))
         with pytest.raises(KafkaError):

@@ -33,6 +33,9 @@ from broker.time.rng import seeded
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import MetadataCodec
+from storage.files import MemoryFiles
+from storage.log.context import LogContext
+from storage.log_dir import LogDir
 from tests.replicated_log import ReplicatedInMemory
 
 START_MS = 1_700_000_000_000
@@ -64,6 +67,7 @@ class FakeLog:
     """What the APIs look at in a partition's log."""
 
     def __init__(self, size_bytes: int = 0, *, offline: bool = False) -> None:
+        self.topic, self.partition = "", -1
         self.segments, self.offline = SimpleNamespace(size=size_bytes), offline
         self.high_watermark = self.log_end_offset = 0
 
@@ -86,12 +90,19 @@ class FakeCluster:
         self.nodes: dict[int, Node] = {}
         self.partitions: dict[tuple[str, int], FakePartition] = {}
         self.metadata: MetadataController
+        self.moved: list[tuple[str, int, UUID | None]] = []
+        """Topic, partition and directory of each move that a handler began."""
+        self.moves = self
         self.quorum = Quorum(1, UUID(int=1), address=("b1", 9091))
 
     @property
     def image(self) -> ClusterImage:
         """The metadata as of now."""
         return self.metadata.machine.image
+
+    def begin(self, _node: Node, partition: FakePartition, target: LogDir) -> None:
+        """A move between log directories."""
+        self.moved.append((partition.topic, partition.index, target.directory_id))
 
     def new_uuid(self) -> UUID:
         """Ids count up."""
@@ -110,6 +121,11 @@ class StagedContext(RequestContext):
         return denied.isdisjoint(self.denied)
 
 
+def directory_id(broker_id: int, index: int = 0) -> UUID:
+    """The id of a broker's log directory; that of the first one is the broker's."""
+    return UUID(int=broker_id + 100 * index)
+
+
 class AdminStage:
     """Brokers 1.. in one cluster, registered with the listener PLAINTEXT, and requests to them."""
 
@@ -118,13 +134,18 @@ class AdminStage:
         self.cluster = cluster = FakeCluster(self)
         for broker_id in range(1, brokers + 1):
             own = BrokerSettings(broker_id, {"log.dirs": f"/data/{broker_id}", **(settings or {})})
-            cluster.nodes[broker_id] = Node(
+            node = cluster.nodes[broker_id] = Node(
                 broker_id,
                 own,
                 cast("Any", {}),
                 lambda: SessionCache(1000, seeded(1)),
                 partial(SharePartitions, cast("Any", cluster), broker_id, own, cast("Any", None)),
             )
+            node.log_dir_paths = own.list("log.dirs")
+            for index in range(len(node.log_dir_paths)):
+                log_dir = LogDir(LogContext(MemoryFiles()))
+                log_dir.directory_id = directory_id(broker_id, index)
+                node.log_dirs += (log_dir,)
         log = CountingLog()
         machine = MetadataMachine(
             cluster.nodes[1].settings,
@@ -157,7 +178,8 @@ class AdminStage:
     def arrive(self, broker_id: int, listeners: Mapping[str, BrokerListener] | None = None) -> None:
         """Register a broker, by default as ``b<id>:909<id>``, and unfence it."""
         known = listeners or {"PLAINTEXT": BrokerListener(f"b{broker_id}", 9090 + broker_id)}
-        who = Registration(broker_id, self.new_uuid(), known, [UUID(int=broker_id)])
+        directories = [each.directory_id for each in self.cluster.nodes[broker_id].log_dirs if each.directory_id]
+        who = Registration(broker_id, self.new_uuid(), known, directories)
         self.cluster.metadata.submit(lambda _now_ms: self.machine.register_broker(who))
         self.cluster.metadata.submit(lambda _now_ms: self.machine.unfence_broker(broker_id))
 
@@ -171,9 +193,15 @@ class AdminStage:
         wanted = NewTopic(name, assignments=list(enumerate(replicas)), configs=dict(configs or {}))
         self.cluster.metadata.submit(lambda _now_ms: self.machine.create_topics([wanted]))
         for index, brokers in enumerate(replicas):
-            logs = {broker_id: FakeLog() for broker_id in brokers}
-            self.cluster.partitions[name, index] = FakePartition(name, index, logs)
+            self.host(name, index, {broker_id: FakeLog() for broker_id in brokers})
         return self.image.topics[name]
+
+    def host(self, name: str, index: int, logs: Mapping[int, FakeLog]) -> None:
+        """A partition with these logs, each in the first directory of its broker."""
+        self.cluster.partitions[name, index] = FakePartition(name, index, logs)
+        for broker_id, log in logs.items():
+            log.topic, log.partition = name, index
+            self.cluster.nodes[broker_id].log_dirs[0].logs[name, index] = cast("Any", log)
 
     async def ask(
         self,

@@ -1,8 +1,5 @@
 """AlterReplicaLogDirs: core B.12, its checks in their order."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
 
 from broker.handlers.alter_replica_log_dirs import API
@@ -13,9 +10,9 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from tests.handlers.admin_harness import AdminStage, Denied, FakeLog
+from tests.handlers.admin_harness import AdminStage, Denied, FakeLog, directory_id
 
-OWN = "/data/1"
+OWN, OTHER, CORDONED = "/a", "/b", "/c"
 LONG = "x" * 214
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -24,15 +21,17 @@ async def moved(
     path: str, topic: str, index: int = 0, *, offline: OSError | None = None, denied: Denied = (), version: int = 2
 ) -> ErrorCode:
     """The code for one partition; foo-0 is here, foo-1 on broker 2, foo-2 here in trouble."""
-    stage = AdminStage(2)
+    stage = AdminStage(2, {"log.dirs": f"{OWN},{OTHER},{CORDONED}"})
     stage.topic("foo", [1], [2], [1])
     stage.cluster.partitions["foo", 2].logs[1] = FakeLog(offline=True)
-    stage.cluster.nodes[1].logs = cast("Any", SimpleNamespace(context=SimpleNamespace(offline=offline)))
+    stage.cluster.nodes[1].log_dirs[0].context.offline = offline
+    stage.cluster.metadata.submit(lambda _: stage.machine.broker_reported(1, cordoned=[directory_id(1, 2)]))
     request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(topic, [index])])])
     (result,) = (await stage.ask(API, request, version, denied=denied)).results
     (found,) = result.partitions
     assert (result.topic_name, found.partition_index) == (topic, index)
     code: ErrorCode = found.error_code
+    assert bool(stage.cluster.moved) == (code is ErrorCode.NONE)
     return code
 
 
@@ -40,6 +39,10 @@ async def moved(
     ("path", "topic", "index", "code"),
     [
         (OWN, "foo", 0, ErrorCode.NONE),
+        (OTHER, "foo", 0, ErrorCode.NONE),
+        (CORDONED, LONG, 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (CORDONED, "foo", 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (CORDONED, "no", 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("/elsewhere", LONG, 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
         ("/elsewhere", LONG[1:], 0, ErrorCode.LOG_DIR_NOT_FOUND),
         ("/elsewhere", "no", 0, ErrorCode.LOG_DIR_NOT_FOUND),
@@ -50,8 +53,8 @@ async def moved(
     ],
 )
 @pytest.mark.parametrize("version", [1, 2])
-async def test_a_move_is_none_or_impossible(path: str, topic: str, index: int, code: ErrorCode, version: int) -> None:
-    """There is one directory: a replica is in it, or cannot get where the request wants it."""
+async def test_checks_come_in_kafkas_order(path: str, topic: str, index: int, code: ErrorCode, version: int) -> None:
+    """Name, directory, its state, the partition, its replica: only then a move begins."""
     assert await moved(path, topic, index, version=version) is code
 
 

@@ -1,7 +1,5 @@
 """DescribeLogDirs: core B.12, LOGD-01."""
 
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,8 +12,7 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
 )
-from storage.files import DiskFiles
-from tests.handlers.admin_harness import AdminStage, FakeLog, FakePartition
+from tests.handlers.admin_harness import AdminStage, FakeLog, directory_id
 from tests.versions import every_version
 
 
@@ -23,9 +20,8 @@ def stage(offline: OSError | None = None) -> AdminStage:
     """foo-0 of 100 bytes on broker 1, foo-1 on broker 2; broker 1's directory may have failed."""
     made = AdminStage(2)
     made.topic("foo", [1], [2])
-    made.cluster.partitions["foo", 0].logs[1] = FakeLog(100)
-    for node in made.cluster.nodes.values():
-        node.logs = cast("Any", SimpleNamespace(context=SimpleNamespace(offline=offline)))
+    made.host("foo", 0, {1: FakeLog(100)})
+    made.cluster.nodes[1].log_dirs[0].context.offline = offline
     return made
 
 
@@ -51,12 +47,27 @@ async def test_only_existing_partitions_of_the_request_are_described() -> None:
     assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [("foo", [0])]
 
 
-async def test_the_path_is_the_data_directory(tmp_path: Path) -> None:
-    """The path is an absolute one."""
-    made = stage()
-    made.cluster.nodes[1].files = DiskFiles(tmp_path)
-    (found,) = (await made.ask(API, DescribeLogDirsRequest(None))).results
-    assert found.log_dir == str(tmp_path)
+async def test_of_two_directories_each_has_its_logs() -> None:
+    """A future log is in the directory to which the replica moves, with the records that it does not have yet."""
+    made = AdminStage(1, {"log.dirs": "/a,/b", "cordoned.log.dirs": "/b"})
+    made.topic("foo", [1], [1])
+    made.host("foo", 1, {1: (current := FakeLog(100))})
+    current.high_watermark = current.log_end_offset = 7
+    future = FakeLog(40)
+    future.topic, future.partition, future.log_end_offset = "foo", 1, 3
+    made.cluster.nodes[1].log_dirs[1].futures["foo", 1] = cast("Any", future)
+    made.cluster.metadata.submit(lambda _: made.machine.broker_reported(1, cordoned=[directory_id(1, 1)]))
+    answer = await made.ask(API, DescribeLogDirsRequest(None))
+    assert [(r.log_dir, r.is_cordoned, [(t.name, t.partitions) for t in r.topics]) for r in answer.results] == [
+        ("/a", False, [("foo", (DescribeLogDirsPartition(0, 0, 0), DescribeLogDirsPartition(1, 100, 0)))]),
+        ("/b", True, [("foo", (DescribeLogDirsPartition(1, 40, 4, is_future_key=True),))]),
+    ]
+    made.cluster.nodes[1].log_dirs[1].context.offline = OSError(5, "broken")
+    answer = await made.ask(API, DescribeLogDirsRequest([DescribableLogDirTopic("foo", [1])]))
+    assert [(r.error_code, r.log_dir, [len(t.partitions) for t in r.topics]) for r in answer.results] == [
+        (ErrorCode.NONE, "/a", [1]),
+        (ErrorCode.KAFKA_STORAGE_ERROR, "/b", []),
+    ]
 
 
 async def test_a_failed_directory_is_described_by_its_error_alone() -> None:
@@ -77,7 +88,7 @@ async def test_partitions_come_in_the_order_of_kafkas_table_of_logs() -> None:
     """A ConcurrentHashMap of TopicPartition: neither as they were made nor as they were asked for."""
     made = stage()
     for index in (3, 1, 2):
-        made.cluster.partitions["foo", index] = FakePartition("foo", index, {1: FakeLog()})
+        made.host("foo", index, {1: FakeLog()})
     for asked in (None, [DescribableLogDirTopic("foo", [0, 1, 2, 3])]):
         (found,) = (await made.ask(API, DescribeLogDirsRequest(asked))).results
         assert [[p.partition_index for p in t.partitions] for t in found.topics] == [[2, 3, 0, 1]]

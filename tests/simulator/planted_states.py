@@ -46,12 +46,15 @@ PLANTED_STATES = [
         "_by_subtopology(sorted(self._process(member).active[member.member_id])[1:]),",
     ),
     # --- states to go back to
-    mistake("later writes change a snapshot", Snapshots._copy, "return node.files.snapshot()", "return node.files"),
+    mistake("later writes change a snapshot", Snapshots._copy, "return files.snapshot()", "return files"),
     mistake(
-        "a snapshot can be restored only once", Snapshots.put_back, "node.files = kept.snapshot()", "node.files = kept"
+        "a snapshot can be restored only once",
+        Snapshots.put_back,
+        "[each.snapshot() for each in snapshot.files",
+        "[each for each in snapshot.files",
     ),
-    mistake("restoring a snapshot changes nothing", Snapshots.put_back, "node.files = kept.snapshot()", "pass"),
-    mistake("only one broker is restored", Snapshots.put_back, "if isinstance(kept, MemoryFiles):", "if node.id == 1:"),
+    mistake("restoring a snapshot changes nothing", Snapshots.put_back, "node.files = tuple(kept)", "pass"),
+    mistake("only one broker is restored", Snapshots.put_back, "if kept:", "if node.id == 1:"),
     mistake("a reset keeps the logs", reset._throw_away, "clear_directories(cluster.nodes.values())", "pass"),
     # --- features
     mistake("a downgrade may lose metadata", features._loses, "if not any(", "if True or not any("),

@@ -86,7 +86,7 @@ def test_a_stray_log_is_put_aside(disk: Tree) -> None:
     """It is neither removed nor loaded."""
     append(disk.log(), records_batch(b"a"))
     assert disk.dir is not None
-    disk.dir.make_stray("foo", 0)
+    disk.dir.make_stray(disk.dir.logs["foo", 0])
     disk.stop()
     assert list(disk.open()) == []
     (left,) = [name for name in disk.names("") if name.startswith("foo")]

@@ -10,6 +10,7 @@ from broker.coordination.metadata.features import (
     CONTROLLER_REGISTRATION_LEVEL,
     CONTROLLER_UNREGISTRATION_LEVEL,
     CORDONED_LEVEL,
+    DIRECTORIES_LEVEL,
     METADATA_VERSION,
     SUPPORTED,
     Node,
@@ -22,6 +23,7 @@ from protocol.log_records.metadata import (
     BROKER_UNFENCED,
     BrokerRegistrationChangeRecord,
     Endpoint,
+    PartitionChangeRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     SupportedFeature,
@@ -98,12 +100,13 @@ def _features(who: Registration) -> tuple[SupportedFeature, ...]:
     return tuple(SupportedFeature(name, low, high) for name, (low, high) in who.features.items())
 
 
-def report(controller: Controller, broker_id: int) -> list[Any]:
-    """Handle a broker's first heartbeat, which reports no cordoned log directories (KIP-1066)."""
+def report(controller: Controller, broker_id: int, cordoned: Sequence[UUID]) -> list[Any]:
+    """Handle a heartbeat, which reports the broker's cordoned log directories (KIP-1066)."""
     broker = registered(controller, broker_id)
-    if broker.cordoned is not None or controller.image.features.get(METADATA_VERSION, 0) < CORDONED_LEVEL:
+    level = controller.image.features.get(METADATA_VERSION, 0)
+    if level < CORDONED_LEVEL or (broker.cordoned is not None and set(broker.cordoned) == set(cordoned)):
         return []
-    return [BrokerRegistrationChangeRecord(broker_id, broker.epoch, cordoned_log_dirs=())]
+    return [BrokerRegistrationChangeRecord(broker_id, broker.epoch, cordoned_log_dirs=tuple(cordoned))]
 
 
 def unfence(controller: Controller, broker_id: int) -> list[Any]:
@@ -142,10 +145,44 @@ def shut_down(controller: Controller, broker_id: int) -> list[Any]:
     return [leaving, *controller.without_broker(broker_id), fenced]
 
 
-def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
-    """Handle a failed log directory: its partitions get another leader, or none (KIP-858, handleDirectoriesOffline)."""
-    controller.without_directory.add(registered(controller, broker_id).id)
-    return [*controller.without_broker(broker_id)]
+def directory_failed(controller: Controller, broker_id: int, directory_id: UUID) -> list[Any]:
+    """Handle a failed log directory: its partitions get another leader, or none (KIP-858, handleDirectoriesOffline).
+
+    Kafka halts a broker without any other directory. Here it goes on, and leads nothing.
+    """
+    broker = registered(controller, broker_id)
+    remaining = tuple(each for each in broker.directories if each != directory_id)
+    if not remaining:
+        controller.without_directory.add(broker_id)
+        return [*controller.without_broker(broker_id)]
+    changes = controller.without_broker(broker_id, directory_id=directory_id)
+    return [*changes, BrokerRegistrationChangeRecord(broker_id, broker.epoch, log_dirs=remaining)]
+
+
+def assign_directories(
+    controller: Controller, broker_id: int, assignments: Mapping[tuple[UUID, int], UUID]
+) -> list[Any]:
+    """Record in which directories a broker has placed its replicas (AssignReplicasToDirs, KIP-858).
+
+    ``assignments``: topic id and partition -> directory id. Partitions that are gone are left out.
+    """
+    if controller.image.features.get(METADATA_VERSION, 0) < DIRECTORIES_LEVEL:
+        return []
+    records = []
+    for (topic_id, index), directory_id in assignments.items():
+        topic = controller.image.topics_by_id.get(topic_id)
+        partition = None if topic is None else topic.partitions.get(index)
+        if (
+            partition is None
+            or broker_id not in partition.replicas
+            or partition.directory_of(broker_id) == directory_id
+        ):
+            continue
+        directories = tuple(
+            directory_id if replica == broker_id else partition.directory_of(replica) for replica in partition.replicas
+        )
+        records.append(PartitionChangeRecord(index, topic_id, directories=directories))
+    return records
 
 
 def unregister(controller: Controller, broker_id: int) -> list[Any]:

@@ -28,7 +28,7 @@ class Controller:
     below: Callable[[int], int]
     next_offset: Callable[[], int]
     without_directory: set[int] = field(default_factory=set)
-    """Brokers whose log directory has failed; they lead nothing until they register again. Soft state."""
+    """Brokers whose only log directory has failed; they lead nothing until they register again. Soft state."""
 
     @property
     def elr(self) -> bool:
@@ -40,9 +40,16 @@ class Controller:
         return Placer(self.image.brokers.values(), self.below)
 
     def directory_of(self, broker_id: int) -> UUID:
-        """Return the log directory in which a broker places a new replica."""
+        """Return the log directory of a broker's new replica, as far as the controller knows it."""
         broker = self.image.brokers.get(broker_id)
-        return UNASSIGNED_DIRECTORY if broker is None else broker.directory_id
+        return UNASSIGNED_DIRECTORY if broker is None else broker.default_directory
+
+    def _online(self, broker_id: int, partition: Partition) -> bool:
+        """Whether the directory of a broker's replica is online."""
+        broker = self.image.brokers.get(broker_id)
+        return broker_id not in self.without_directory and (
+            broker is None or broker.has_online(partition.directory_of(broker_id))
+        )
 
     def min_isr(self, topic: str) -> int:
         """Return ``min.insync.replicas`` of a topic: its own, else the cluster's.
@@ -72,26 +79,33 @@ class Controller:
         """Return a change of one partition; by default with an unclean election if the topic allows it."""
         if election is None:
             election = Election.UNCLEAN if self.unclean_allowed(topic.name) else Election.ONLINE
-        alive = may_lead or self.image.active
+        partition, is_active = topic.partitions[index], may_lead or self.image.active
         rules = Rules(
-            may_lead=lambda replica: alive(replica) and replica not in self.without_directory,
+            may_lead=lambda replica: is_active(replica) and self._online(replica, partition),
             directory_of=self.directory_of,
             min_isr=self.min_isr(topic.name),
             elr=self.elr,
             election=election,
         )
-        return PartitionChange(topic.id, index, topic.partitions[index], rules)
+        return PartitionChange(topic.id, index, partition, rules)
 
     def without_broker(
-        self, broker_id: int, *, unclean: bool = False, eligible: bool = False
+        self,
+        broker_id: int,
+        *,
+        unclean: bool = False,
+        eligible: bool = False,
+        directory_id: UUID | None = None,
     ) -> list[PartitionChangeRecord]:
         """Return the changes of partitions whose ISR has the broker.
 
         ``unclean``: it leaves the ELR too, after an unclean shutdown. ``eligible``: partitions whose ELR has it may
-        change as well, though it stays there.
+        change as well, though it stays there. ``directory_id``: only partitions in that directory of the broker.
         """
 
         def affected(partition: Partition) -> bool:
+            if directory_id is not None and partition.directory_of(broker_id) != directory_id:
+                return False
             return broker_id in partition.isr or ((unclean or eligible) and broker_id in partition.elr)
 
         def may_lead(replica: int) -> bool:

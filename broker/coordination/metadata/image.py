@@ -88,8 +88,13 @@ def _values(before: Mapping[str, float], changes: _Changes) -> dict[str, float]:
 NO_LEADER = -1
 """Leader of a partition without a leader."""
 
-# org.apache.kafka.common.DirectoryId: a reserved directory id (KIP-858).
+# org.apache.kafka.common.DirectoryId: reserved directory ids (KIP-858).
+MIGRATING_DIRECTORY = UUID(int=0)
+"""Of a replica that was placed before directories had ids."""
 UNASSIGNED_DIRECTORY = UUID(int=1)
+"""Of a replica whose broker has not placed it in a directory yet."""
+LOST_DIRECTORY = UUID(int=2)
+"""Of a replica in some directory that is offline."""
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics whose IsInternal is true (core B.1)."""
@@ -129,9 +134,22 @@ class Broker:
         return not (self.fenced or self.in_controlled_shutdown)
 
     @property
-    def directory_id(self) -> UUID:
-        """The broker's log directory; Kafka's "unassigned" id while none is known."""
-        return self.directories[0] if self.directories else UNASSIGNED_DIRECTORY
+    def default_directory(self) -> UUID:
+        """The directory of a new replica: the only one, or unknown until the broker has placed it (defaultDir)."""
+        if not self.directories:
+            return MIGRATING_DIRECTORY
+        return self.directories[0] if len(self.directories) == 1 else UNASSIGNED_DIRECTORY
+
+    @property
+    def takes_replicas(self) -> bool:
+        """Whether not all of its log directories are cordoned (hasUncordonedDirs, KIP-1066)."""
+        return not self.directories or not set(self.directories) <= set(self.cordoned or ())
+
+    def has_online(self, directory_id: UUID) -> bool:
+        """Whether a directory is online, as far as the controller knows (BrokerRegistration.hasOnlineDir)."""
+        if directory_id in {MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY} or not self.directories:
+            return True
+        return directory_id in self.directories
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +168,12 @@ class Partition:
     directories: tuple[UUID, ...] = ()
     recovering: bool = False
     """Whether the leader was elected uncleanly and is recovering (LeaderRecoveryState)."""
+
+    def directory_of(self, broker_id: int) -> UUID:
+        """Return the directory of a broker's replica; MIGRATING if none is recorded."""
+        if broker_id not in self.replicas or len(self.directories) != len(self.replicas):
+            return MIGRATING_DIRECTORY
+        return self.directories[self.replicas.index(broker_id)]
 
     @property
     def reassigning(self) -> bool:

@@ -158,9 +158,11 @@ class MetadataMachine(RepliesInOrder):
         """Register a broker, fenced; the reply is its epoch."""
         return self._done(brokers.register(self._controller, who), token, self._controller.next_offset())
 
-    def broker_reported(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """Handle a first heartbeat, without cordoned log directories. Raises BROKER_ID_NOT_REGISTERED."""
-        return self._done(brokers.report(self._controller, broker_id), token)
+    def broker_reported(
+        self, broker_id: int, token: Hashable = None, *, cordoned: Sequence[UUID] = ()
+    ) -> MetadataOutcome:
+        """Handle a heartbeat with the ids of cordoned log directories. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.report(self._controller, broker_id, cordoned), token)
 
     def unfence_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """Unfence a broker, and elect it where needed. Raises BROKER_ID_NOT_REGISTERED."""
@@ -174,9 +176,15 @@ class MetadataMachine(RepliesInOrder):
         """Shut a broker down in a controlled way, then fence it. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.shut_down(self._controller, broker_id), token)
 
-    def directory_failed(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """Handle a broker's failed log directory. Raises BROKER_ID_NOT_REGISTERED."""
-        return self._done(brokers.directory_failed(self._controller, broker_id), token)
+    def directory_failed(self, broker_id: int, directory_id: UUID, token: Hashable = None) -> MetadataOutcome:
+        """Handle a broker's failed log directory: its partitions remove the broker from their ISR."""
+        return self._done(brokers.directory_failed(self._controller, broker_id, directory_id), token)
+
+    def assign_directories(
+        self, broker_id: int, assignments: Mapping[tuple[UUID, int], UUID], token: Hashable = None
+    ) -> MetadataOutcome:
+        """Record the directories of a broker's replicas: topic id and partition -> directory id."""
+        return self._done(brokers.assign_directories(self._controller, broker_id, assignments), token)
 
     def unregister_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """Unregister a broker. Raises BROKER_ID_NOT_REGISTERED."""

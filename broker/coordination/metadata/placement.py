@@ -57,7 +57,7 @@ class Placer:
     """Places the partitions of one topic, one after the other."""
 
     def __init__(self, brokers: Iterable[Broker], below: Below) -> None:
-        usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
+        usable = [broker for broker in brokers if not broker.in_controlled_shutdown and broker.takes_replicas]
         self._below = below
         self._size, self._unfenced = len(usable), sum(not broker.fenced for broker in usable)
         # Brokers without a rack form one rack, which is the first.

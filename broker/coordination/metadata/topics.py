@@ -35,7 +35,7 @@ def check_assignment(controller: Controller, replicas: Sequence[int], size: int 
         includes = f"The manual partition assignment includes broker {broker_id}, but"
         if broker is None:
             raise invalid_assignment(f"{includes} no such broker is registered.")
-        if broker.directories and set(broker.directories) <= set(broker.cordoned or ()):
+        if not broker.takes_replicas:
             raise invalid_assignment(f"{includes} all its log directories are cordoned.")
         if broker_id == previous:
             raise invalid_assignment(f"The manual partition assignment includes the broker {broker_id} more than once.")

@@ -221,10 +221,11 @@ async def test_a_leader_that_lost_its_log_does_not_cut_the_others(stage: Stage) 
     assert [await produce(stage, 2, value, acks=-1) for value in (b"a", b"b")] == [ErrorCode.NONE] * 2
     node = stage.cluster.nodes[2]
     stage.cluster.lifecycle.kill(node)
-    assert isinstance(node.files, MemoryFiles)
-    for path in node.files.list("t-0"):
+    (files,) = node.files
+    assert isinstance(files, MemoryFiles)
+    for path in files.list("t-0"):
         if path.endswith(".log"):
-            node.files.replace(f"t-0/{path}", b"")
+            files.replace(f"t-0/{path}", b"")
     await stage.cluster.lifecycle.start(node)
     assert await led(stage) == (3, 1, [2, 3])
     assert values(stage, 3) == values(stage, 2) == [b"a", b"b"]

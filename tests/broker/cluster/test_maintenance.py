@@ -65,9 +65,7 @@ async def test_a_topic_that_is_deleted_while_it_is_cleaned_does_no_harm(tmp_path
         stage.cluster.metadata.submit(lambda _: machine.delete_topics([topic_id]))
         assert "t 0 " not in (tmp_path / "cleaner-offset-checkpoint").read_text()
         await stage.pass_time(2 * BACKOFF_MS)
-        logs = stage.cluster.nodes[1].logs
-        assert logs is not None
-        assert logs.context.offline is None
+        assert not stage.cluster.nodes[1].metadata_dir.is_offline
 
 
 async def test_a_forced_round_ends_the_one_under_way_first() -> None:
@@ -223,13 +221,13 @@ async def test_retention_goes_on_at_the_other_brokers_where_a_directory_fails() 
         partitions = {each.state.leader: each for each in stage.cluster.partitions.values() if each.topic == "t"}
         for broker_id, partition in partitions.items():
             partition.append(broker_id, build_batch([Record(0, 1, None, b"old")]), stage.clock.now_ms())
-        files = stage.cluster.nodes[1].files
+        (files,) = stage.cluster.nodes[1].files
         assert isinstance(files, MemoryFiles)
         files.fail_next_write()
         assert stage.cluster.maintenance.run_retention() == 1
         assert [partitions[each].logs[each].log_start_offset for each in (1, 2)] == [0, 1]
         assert stage.cluster.maintenance.run_retention() == 0
-        logs = stage.cluster.nodes[1].open_logs
+        logs = stage.cluster.nodes[1].metadata_dir
         assert (logs.context.offline is None, logs.retention_due_ms()) == (False, None)
 
 

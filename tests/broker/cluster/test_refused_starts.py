@@ -31,7 +31,7 @@ async def test_a_broker_whose_logs_cannot_be_loaded_starts_later(
             for _ in range(2):
                 with pytest.raises(WrongState, match="broker 2 cannot start: its records are of another time"):
                     await lifecycle.start(node)
-                assert (node.up, node.logs, stage.cluster.servers[node].listening) == (False, None, False)
+                assert (node.up, node.log_dirs, stage.cluster.servers[node].listening) == (False, (), False)
         await lifecycle.start(node)
         assert (node.up, stage.cluster.servers[node].listening) == (True, True)
 
@@ -48,7 +48,7 @@ async def test_a_broker_whose_log_is_damaged_starts_once_it_is_not(tmp_path: Pat
         path.write_bytes(sound[:8] + bytes(4) + sound[12:])
         with pytest.raises(WrongState, match="broker 2 cannot start: CORRUPT_MESSAGE"):
             await lifecycle.start(node)
-        assert (node.up, node.logs, stage.cluster.servers[node].listening) == (False, None, False)
+        assert (node.up, node.log_dirs, stage.cluster.servers[node].listening) == (False, (), False)
         path.write_bytes(sound)
         await lifecycle.start(node)
         assert (node.up, partition.logs[2].log_end_offset) == (True, 1)

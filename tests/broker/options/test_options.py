@@ -141,10 +141,10 @@ def test_the_other_options_arrive_parsed() -> None:
         *("--seed", "7"),
         *("--control-port", "off", "--ready-file", "r.json", "--journal", "j", "--log-format", "json", "--lifeline"),
     )
-    assert (made.features, made.as_version, made.data_dir, made.read_only) == (
+    assert (made.features, made.as_version, made.data_dirs, made.read_only) == (
         {"transaction.version": 1},
         "4.0",
-        Path("d"),
+        (Path("d"),),
         True,
     )
     assert (made.seed, made.control_port, made.ready_file, made.journal_dir) == (7, None, Path("r.json"), Path("j"))
@@ -221,8 +221,8 @@ def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> Non
     assert ports(made) == [[9192]]
     assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
     assert made.broker_ids == (7,)
-    assert made.settings["message.max.bytes"] == "2000"
-    assert made.notes == ("settings of server.properties that are ignored: process.roles, log.dirs",)
+    assert (made.settings["message.max.bytes"], made.settings["log.dirs"]) == ("2000", "/var/lib/kafka")
+    assert made.notes == ("settings of server.properties that are ignored: process.roles",)
     assert options("--config", str(file), "--set", "message.max.bytes=3000").settings["message.max.bytes"] == "3000"
 
 
@@ -256,9 +256,9 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
     made = options(
         "--config", str(file), "--no-strict-settings", "--set", "bogus.of.line=1", "--set", "num.partitions=2"
     )
-    assert made.settings == {"log.retention.ms": "7", "num.partitions": "2"}
+    assert made.settings == {"log.dirs": "/somewhere", "log.retention.ms": "7", "num.partitions": "2"}
     assert made.notes == (
-        "settings of server.properties that are ignored: bogus.of.file, log.dirs",
+        "settings of server.properties that are ignored: bogus.of.file",
         "unknown settings of --set that are ignored: bogus.of.line",
     )
     with pytest.raises(OptionError, match=r"server\.properties bogus\.of\.file=1: Kafka has no such broker setting"):
@@ -269,7 +269,10 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
         options("--strict-settings", "--no-strict-settings")
     known = tmp_path / "known.properties"
     known.write_text("log.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")
-    assert options("--config", str(known), "--strict-settings").settings == {"log.retention.ms": "7"}
+    assert options("--config", str(known), "--strict-settings").settings == {
+        "log.dirs": "/somewhere",
+        "log.retention.ms": "7",
+    }
 
 
 def test_an_address_for_clients_needs_no_listeners() -> None:

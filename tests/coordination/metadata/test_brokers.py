@@ -48,7 +48,12 @@ def test_a_registration_is_fenced_and_its_epoch_is_its_offset() -> None:
     assert (answer(outcome), changes(outcome)) == (end, [BrokerChanged(7)])
     bench.do(outcome)
     broker = bench.image.brokers[7]
-    assert (broker.listeners, broker.rack, broker.directory_id, broker.epoch) == (listeners, "rack", directory(7), end)
+    assert (broker.listeners, broker.rack, broker.directories, broker.epoch) == (
+        listeners,
+        "rack",
+        (directory(7),),
+        end,
+    )
     assert (bench.image.alive(7), bench.image.listener(7, "PLAINTEXT")) == (False, None)
     bench.do(bench.machine.unfence_broker(7))
     assert (bench.image.alive(7), bench.image.listener(7, "SECURE")) == (True, BrokerListener("b", 2, "SASL_SSL"))
@@ -127,12 +132,12 @@ def test_a_broker_whose_directory_failed_leads_nothing() -> None:
     bench = Bench(3)
     bench.create("t", [2, 3], [1, 2])
     bench.create("alone", [2])
-    bench.do(bench.machine.directory_failed(2))
+    bench.do(bench.machine.directory_failed(2, directory(2)))
     led, held, alone = bench.partition("t", 0), bench.partition("t", 1), bench.partition("alone", 0)
     assert [(each.leader, each.isr) for each in (led, held, alone)] == [(3, (3,)), (1, (1,)), (-1, ())]
     assert (alone.elr, alone.leader_epoch) == ((2,), 1)
     assert bench.image.alive(2)
-    assert bench.machine.directory_failed(2).records == ()
+    assert bench.machine.directory_failed(2, directory(2)).records == ()
 
 
 def test_fencing_twice_or_unfencing_twice_is_nothing() -> None:

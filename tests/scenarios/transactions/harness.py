@@ -177,7 +177,7 @@ async def running(
         topics=tuple(TopicOption(name, count) for name, count in (topics or {}).items()),
         settings={**SETTINGS, **{name: str(value) for name, value in (settings or {}).items()}},
         features=dict(features or {}),
-        data_dir=data_dir,
+        data_dirs=() if data_dir is None else (data_dir,),
         control_port=None,
         seed=1,
         lazy_coordinators=True,  # the rows are Kafka's
