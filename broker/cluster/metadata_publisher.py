@@ -13,6 +13,7 @@ import structlog
 from broker.cluster import isr
 from broker.cluster.base import ClusterBase
 from broker.cluster.maintenance import Maintenance
+from broker.cluster.placement import place_new_logs
 from broker.cluster.registration import follow_quotas, report, upgraded
 from broker.coordination.metadata.effects import (
     BrokerChanged,
@@ -29,7 +30,6 @@ from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.runtime import Runtime
 from broker.partitions.share_partition.partitions import led_by
 from broker.replication.partition import ReplicatedPartition
-from broker.request.log_dirs import cordoned_ids
 from broker.request.node import Node
 from broker.settings import topics
 from broker.settings.model import ConfigResourceType
@@ -150,17 +150,15 @@ class MetadataPublisher:
         Raises:
             KafkaError: KAFKA_STORAGE_ERROR: all are offline.
         """
-        key, assigned = (partition.topic, partition.index), partition.state.directory_of(node.id)
-        preferred = node.preferred_log_dirs.pop(key, None)
-        return (
-            node.log_dir_of(*key)
-            or preferred
-            or next((each for each in node.log_dirs if each.directory_id == assigned), None)
-            or node.emptiest_log_dir(cordoned_ids(self._cluster.image, node.id))
-        )
+        key = (partition.topic, partition.index)
+        if (log_dir := node.log_dir_of(*key)) is not None:
+            return log_dir
+        if key not in node.preferred_log_dirs:
+            place_new_logs(self._cluster.image, node)
+        return node.preferred_log_dirs.pop(key)
 
     def _assign_later(self, node: Node, topic_id: UUID, index: int, directory_id: UUID) -> None:
-        """Tell the controller a replica's directory in a later turn of the loop, all of a turn together (KIP-858)."""
+        """Report a replica's directory to the controller in a later turn of the loop, all together (KIP-858)."""
         waiting = self._assignments.setdefault(node.id, {})
         if not waiting:
             clock = self._cluster.clock
@@ -237,6 +235,7 @@ class MetadataPublisher:
                 self._cluster.servers[node].reload_tls()
                 if node.id in image.brokers and node.up:
                     report(self._cluster, node)
+                    self._cluster.moves.resume(node)
             self._plain = None
             names = list(image.topics)
         else:

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs: moves replicas between this broker's log directories (KIP-113).
 
-Versions 1-2.
+Versions 1-2. Not done: nothing.
 """
 
 from broker.request.api import Api

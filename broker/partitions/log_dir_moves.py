@@ -1,8 +1,8 @@
 """Moves of replicas between the log directories of their broker (KIP-113, KIP-858).
 
-A move fills a future log in the other directory, beside the log that continues to serve. When it has caught up, the
-controller is told the new directory, and the future log takes the other one's place. Kafka: ReplicaAlterLogDirsManager,
-ReplicaAlterLogDirsThread. Here a move advances in turns of the event loop, one piece per turn.
+A move fills a future log in the other directory, beside the log that continues to serve. When there is nothing more to
+copy, the controller records the new directory, and the future log takes the other one's place. Kafka:
+ReplicaAlterLogDirsManager, ReplicaAlterLogDirsThread. Here a move advances by one piece in each turn of the event loop.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,18 @@ class LogDirMoves:
                 self._give_up(node, log_dir, key)
         if key not in target.logs and key not in target.futures:
             target.create_future(log, self._cluster.clock.now_ms())
-        self.resume(node)
+        if node.id not in self._timers:
+            self.resume(node)
 
     def resume(self, node: Node) -> None:
-        """Continue a broker's moves in a later turn of the event loop."""
+        """Continue a broker's moves: it has started, or hangs no longer, or its settings have changed.
+
+        The next step comes after ``replica.fetch.backoff.ms``, as of Kafka's thread that was idle.
+        """
+        if (timer := self._timers.pop(node.id, None)) is not None:
+            timer.cancel()
         if any(log_dir.futures for log_dir in node.log_dirs):
-            self._continue_at(node, self._cluster.clock.now_ms())
+            self._continue_at(node, self._cluster.clock.now_ms() + node.settings.int("replica.fetch.backoff.ms"))
 
     def clear(self) -> None:
         """Cancel all timers (reset, stop); the future logs stay as they are."""
@@ -60,9 +66,7 @@ class LogDirMoves:
         self._timers.clear()
 
     def _continue_at(self, node: Node, at_ms: int) -> None:
-        timer = self._timers.get(node.id)
-        if timer is None:
-            self._timers[node.id] = self._cluster.clock.call_at(at_ms, lambda: self._step(node))
+        self._timers[node.id] = self._cluster.clock.call_at(at_ms, lambda: self._step(node))
 
     def _step(self, node: Node) -> None:
         """Copy a piece of each future log; the next one follows when the rate permits it."""
@@ -111,7 +115,7 @@ class LogDirMoves:
         target.delete_future(*key, now_ms=self._cluster.clock.now_ms(), delay_ms=delay_ms)
 
     def assign(self, node: Node, assignments: Mapping[tuple[UUID, int], UUID]) -> None:
-        """Tell the controller in which directories a broker's replicas are: topic id and partition -> directory id.
+        """Report the directories of a broker's replicas to the controller: topic id and partition -> directory id.
 
         Raises:
             KafkaError: the controller cannot write its log.

@@ -290,15 +290,16 @@ class ReplicatedPartition:
         return broker_id not in self.held and not self._hangs(broker_id)
 
     def copy_to(self, future: PartitionLog, log: PartitionLog, most_bytes: int) -> bool:
-        """Copy a piece of a replica's log to the one that is to replace it; return whether that has caught up.
+        """Copy a piece of a replica's log to the one that is to replace it; return whether that had caught up before.
 
         Raises:
             KafkaError: KAFKA_STORAGE_ERROR: one of the two directories has failed.
         """
         if future.log_end_offset > log.log_start_offset:
             self._cut_to(log, future)
+        has_caught_up = future.log_end_offset == log.log_end_offset
         self._copy(log, future, most_bytes)
-        return future.log_end_offset == log.log_end_offset
+        return has_caught_up
 
     def _copy(self, leader: PartitionLog, follower: PartitionLog, most_bytes: int | None = None) -> None:
         """Copy what the follower does not have, or with ``most_bytes`` a piece of it, of at least one batch."""

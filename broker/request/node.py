@@ -1,7 +1,7 @@
 """One broker: its identity, its logs, the coordinators it leads, its connections."""
 
 import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -30,7 +30,7 @@ from broker.settings.endpoints import Endpoint
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import absolute_hash
 from storage.files import Files
-from storage.log_dir import METADATA_TOPIC, LogDir
+from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
     from broker.coordination.share_state.persister import Persister
@@ -124,7 +124,7 @@ class Node:
         self.owns_directories: bool | None = None
         """Whether Understudy formatted them all and no other software has opened them; None: not known yet."""
         self.preferred_log_dirs: dict[tuple[str, int], LogDir] = {}
-        """Topic and partition -> where AlterReplicaLogDirs wants a log that does not exist yet."""
+        """Topic and partition -> the log directory of a log that does not exist yet, as far as that is decided."""
 
         # Its registration with the controller.
         self.epoch = -1
@@ -172,20 +172,6 @@ class Node:
         """Return the log directory that has a partition's log, if there is one."""
         return next((each for each in self.log_dirs if (topic, index) in each.logs), None)
 
-    def emptiest_log_dir(self, cordoned: Container[UUID | None]) -> LogDir:
-        """Return the log directory with the fewest logs, of several the first one in log.dirs (LogManager.nextLogDirs).
-
-        Future logs count, the metadata log does not. Without a directory that is neither offline nor ``cordoned`` (ids)
-        it is the first one that is not offline.
-
-        Raises:
-            KafkaError: KAFKA_STORAGE_ERROR: all are offline.
-        """
-        online = [each for each in self.log_dirs if not each.is_offline]
-        if not online:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-        return min((each for each in online if each.directory_id not in cordoned), key=_logs_in, default=online[0])
-
     def power_off(self, *, clean: bool) -> None:
         """Drop the broker's memory: its process ends, or it is reset. Its coordinators have resigned before.
 
@@ -232,10 +218,6 @@ class Node:
         The number of partitions is the topic's when the broker started; without the topic, that of the settings.
         """
         return partition_for(key, self.internal_counts.get(topic) or self.settings.int(_COUNTS[topic]))
-
-
-def _logs_in(log_dir: LogDir) -> int:
-    return sum(topic != METADATA_TOPIC for topic, _ in log_dir.logs) + len(log_dir.futures)
 
 
 def _leader(coordinators: "dict[int, R]", partition: int) -> R:

@@ -101,13 +101,13 @@ class Placer:
         return tuple(chosen)
 
     def _check(self, replication_factor: int) -> None:
-        if replication_factor > self._size:
+        if not self._unfenced:
+            reason = "All brokers are currently fenced, or have all their log directories cordoned."
+        elif replication_factor > self._size:
             reason = (
                 f"The target replication factor of {replication_factor} cannot be reached because only {self._size} "
                 "broker(s) are registered or some brokers have all their log directories cordoned."
             )
-        elif not self._unfenced:
-            reason = "All brokers are currently fenced."
         else:
             return
         raise KafkaError(

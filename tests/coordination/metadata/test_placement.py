@@ -62,8 +62,11 @@ def test_fenced_brokers_only_fill_up_and_never_lead() -> None:
         ),
         (
             (1, 2),
-            1,
-            "Unable to replicate the partition 1 time(s): All brokers are currently fenced.",
+            3,
+            (
+                "Unable to replicate the partition 3 time(s): All brokers are currently fenced, or have all their log "
+                "directories cordoned."
+            ),
         ),
     ],
 )
