@@ -106,6 +106,12 @@ TIMERS = {
     "cluster/lifecycle.py Lifecycle._fence_later": (
         "broker/cluster/test_lifecycle.py::test_a_killed_broker_is_noticed_after_its_session"
     ),
+    "cluster/metadata_publisher.py MetadataPublisher._assign_later": (
+        "broker/cluster/test_log_dirs.py::test_the_controller_learns_the_directories_of_new_replicas"
+    ),
+    "partitions/log_dir_moves.py LogDirMoves._continue_at": (
+        "broker/cluster/test_log_dirs.py::test_a_move_is_made_in_pieces_as_its_rate_permits"
+    ),
     "cluster/startup.py directory_failed": (
         "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
     ),

@@ -5,7 +5,7 @@ mutant of the product may be tried on all rows (tests/mutants).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,7 +166,7 @@ async def running(
     brokers: int = 1,
     topics: Mapping[str, int] | None = None,
     features: Mapping[str, int] | None = None,
-    data_dir: Path | None = None,
+    data_dir: Path | Sequence[Path] | None = None,
     further: Endpoint | None = None,
 ) -> AsyncIterator[Stage]:
     """A cluster with these topics (name -> partitions), and perhaps a second listener."""
@@ -177,7 +177,7 @@ async def running(
         topics=tuple(TopicOption(name, count) for name, count in (topics or {}).items()),
         settings={**SETTINGS, **{name: str(value) for name, value in (settings or {}).items()}},
         features=dict(features or {}),
-        data_dirs=() if data_dir is None else (data_dir,),
+        data_dirs=(data_dir,) if isinstance(data_dir, Path) else tuple(data_dir or ()),
         control_port=None,
         seed=1,
         lazy_coordinators=True,  # the rows are Kafka's
