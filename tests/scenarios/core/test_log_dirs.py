@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.handlers import describe_log_dirs
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -14,6 +15,7 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.records.records import Record, build_batch
 from tests.scenarios.core.asking import create, created, fetch, metadata, produce, produced, records_of, topic
 from tests.scenarios.core.directories import Directories, until
+from tests.versions import every_version
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 CORDONED = "cordoned.log.dirs"
@@ -44,7 +46,7 @@ def test_new_partitions_go_to_the_directory_with_the_fewest(directories: Directo
     assert min(first.total_bytes, first.usable_bytes, second.total_bytes, second.usable_bytes) > 0
 
 
-@pytest.mark.parametrize("version", range(1, 6))
+@every_version(describe_log_dirs.API, removed=False)
 def test_every_version_describes_both(directories: Directories, version: int) -> None:
     """Space since version 4."""
     created(directories.wire(), "t", 2)
