@@ -91,6 +91,49 @@ def test_a_planted_fault_is_found_saved_and_played_again(
     assert judged(random_cluster, read(path))[0].verdict is Verdict.PASS
 
 
+def sharing() -> Schedule:
+    """Records are written and shared; the first ones open the group, which begins at the end of the log."""
+    clients = {
+        "idempotent-1": {"role": "idempotent", "topic": "t"},
+        "sharer-1": {"role": "sharer", "topic": "t", "group": "s", "protocol": "share", "security": "tls"},
+    }
+    share = ("share", {"client": "sharer-1", "commit": True, "type": "accept"})
+    send = ("send", {"client": "idempotent-1", "partitions": [0, 0, 0], "flush": True})
+    reject = ("share", {**share[1], "type": "reject"})
+    plan = [*[share] * 6, send, *[share] * 3, send, *[reject] * 3]
+    steps = [Step(number, *each) for number, each in enumerate(plan)]
+    return Schedule(0, clients, steps)
+
+
+def creating() -> Schedule:
+    """A topic is created twice."""
+    steps = [
+        Step(number, "create topic", {"client": "admin-1", "new_topic": "made-0", "partitions": number + 2})
+        for number in range(2)
+    ]
+    return Schedule(0, {"admin-1": {"role": "admin", "topic": "t"}}, steps)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "mutation", "check"),
+    [
+        (sharing(), "acknowledges-nothing", "share-not-acknowledged"),
+        (sharing(), "releases-rejected", "share-not-acknowledged"),
+        (sharing(), "delivers-nothing", "share-undelivered"),
+        (creating(), "creates-nothing", "admin-not-created"),
+        (creating(), "refusal-is-success", "admin-created-twice"),
+    ],
+)
+def test_a_fault_of_a_share_consumer_or_an_administrator_is_found(
+    random_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, schedule: Schedule, mutation: str, check: str
+) -> None:
+    """Records that were reported as accepted or rejected come again, or none come; topics are not what was reported."""
+    monkeypatch.setattr(play, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(play, "LEAST_POLLS", 2)
+    assert RandomRunner(lambda: InProcess(mutation)).played(random_cluster, schedule).has(check)
+    assert RandomRunner(InProcess).played(random_cluster, schedule).found == []
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "check"), [("aiokafka-stop", "driver-ended"), ("aiokafka-no-brokers", "history-undelivered")]

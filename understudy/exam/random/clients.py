@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
+from understudy.exam import security
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Consumer, Exercise, Producer
 from understudy.exam.random.history import History
@@ -32,6 +33,15 @@ class Client:
     def chosen(self, names: Collection[str]) -> dict[str, Any]:
         """Return the options of the driver's command that the schedule has."""
         return {name: value for name, value in self.options.items() if name in names}
+
+    def secured(self) -> Mapping[str, Any]:
+        """Return the options of the driver's command for TLS or SASL."""
+        match self.options.get("security"):
+            case "tls":
+                return security.tls()
+            case "password":
+                return security.password("PLAIN")
+        return {}
 
     def open(self) -> Any:
         """Create it in the library. Raises CallError."""
@@ -83,7 +93,8 @@ class RecordProducer(Client):
         """Create it, and initialize its transactions. Raises CallError."""
         idempotent = self.options["role"] != "plain"
         name = self.options.get("transactional_id")
-        made = self.exercise.producer(idempotent=idempotent, transactional_id=name, **self.chosen(PRODUCER_OPTIONS))
+        options = {**self.chosen(PRODUCER_OPTIONS), **self.secured()}
+        made = self.exercise.producer(idempotent=idempotent, transactional_id=name, **options)
         self.settled, self.transaction, self.labels = set(), None, {}
         if name is not None:
             try:
@@ -228,7 +239,7 @@ class Reader(Client):
 
     def open(self) -> None:
         """Create it, and assign all partitions or subscribe. Raises CallError."""
-        made = self.exercise.consumer(**self.chosen(CONSUMER_OPTIONS))
+        made = self.exercise.consumer(**self.chosen(CONSUMER_OPTIONS), **self.secured())
         self.next, self.fresh, self.begun, self.epoch = {}, {}, set(), None
         self.rebalances.clear()
         self.ids.append(made.name)

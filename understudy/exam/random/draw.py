@@ -16,6 +16,8 @@ NEEDS: Final[Mapping[str, frozenset[str]]] = {
     "transactional": frozenset({"producer", "idempotence", "transactions"}),
     "reader": frozenset({"consumer"}),
     "member": frozenset({"consumer", "groups", "commit_offsets"}),
+    "sharer": frozenset({"share_groups"}),
+    "admin": frozenset({"admin"}),
     "copier": frozenset({"transactions", "send_offsets", "groups", "read_committed"}),
 }
 """Role -> capabilities that a library needs for it."""
@@ -34,11 +36,18 @@ CASTS: Final = (
     ("transactional", "copier"),
     ("idempotent", "copier", "reader"),
     ("idempotent", "transactional", "member", "reader"),
+    ("idempotent", "sharer"),
+    ("idempotent", "sharer", "sharer"),
+    ("plain", "sharer", "sharer"),
+    ("idempotent", "admin", "member"),
+    ("transactional", "admin", "reader"),
 )
 """Which clients meet in a schedule; one of them is drawn."""
 CODECS: Final = ("none", "none", "gzip")
+SECURITY: Final[Mapping[str, str]] = {"tls": "tls", "password": "sasl_plain"}
+"""How clients connect, where not in the clear -> the capability that a library needs for it."""
 RARE: Final = 0.2
-"""Share of the schedules with members of groups that are static, and that commit automatically."""
+"""Share of the schedules with static members, with automatic commits, with TLS, with passwords."""
 LENGTH: Final = (12, 24)
 FAULT_SHARE: Final = 0.35
 MET_SHARE: Final = 0.8
@@ -84,6 +93,7 @@ def needs_of(schedule: Schedule) -> frozenset[str]:
         needs |= {"read_committed"} if options.get("isolation") == "read_committed" else set()
         needs |= {"consumer_protocol"} if options.get("protocol") == "consumer" else set()
         needs |= {"static_members"} if "instance_id" in options else set()
+        needs |= {SECURITY[options["security"]]} if "security" in options else set()
     needs |= {"seek"} if any(step.kind == "seek" for step in schedule.steps) else set()
     return frozenset(needs)
 
@@ -96,6 +106,7 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
     static = "static_members" in capabilities and chance.random() < RARE
     automatic = chance.random() < RARE
     compression, linger_ms = chance.choice(CODECS), chance.choice((0, 0, 5, 50))
+    security = next((name for name, need in SECURITY.items() if chance.random() < RARE and need in capabilities), "")
     clients: dict[str, dict[str, Any]] = {}
     for role in cast:
         name = f"{role}-{1 + sum(each['role'] == role for each in clients.values())}"
@@ -111,6 +122,10 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
             options |= {"group": "g", "protocol": protocol, "isolation": isolation}
             options |= {"instance_id": name} if static else {}
             options |= {"auto_commit": True} if automatic else {}
+        if role == "sharer":
+            options |= {"group": "s", "protocol": "share"}
+        if security and role != "admin":
+            options["security"] = security
         if role in PRODUCERS:
             options |= {"compression": compression} if compression != "none" else {}
             options |= {"linger_ms": linger_ms} if linger_ms else {}

@@ -29,9 +29,17 @@ APIS: Final[Mapping[str, Sequence[str]]] = {
     "transactional": (*PRODUCING, *COMMITTING, "FindCoordinator"),
     "reader": READING,
     "member": (*READING, *MEMBERSHIP, "FindCoordinator"),
+    "sharer": ("ShareFetch", "ShareAcknowledge", "FindCoordinator"),
+    "admin": ("CreateTopics",),
     "copier": (*READING, *MEMBERSHIP, *PRODUCING, *COMMITTING, *COPYING, "FindCoordinator"),
 }
 """Role -> the APIs that it uses, besides Metadata and those of its group's protocol."""
+PROTOCOLS: Final[Mapping[str, Sequence[str]]] = {
+    "classic": CLASSIC,
+    "consumer": ("ConsumerGroupHeartbeat",),
+    "share": ("ShareGroupHeartbeat",),
+}
+"""Protocol of a group -> the APIs of its members."""
 _COORDINATOR: Final = ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 _LEADER: Final = ("NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE")
 CODES: Final[Mapping[str, Sequence[str]]] = {
@@ -51,11 +59,16 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "OffsetCommit": _COORDINATOR,
     "OffsetFetch": (*_COORDINATOR[:2], "UNSTABLE_OFFSET_COMMIT"),
     "FindCoordinator": ("COORDINATOR_NOT_AVAILABLE",),
+    "ShareGroupHeartbeat": _COORDINATOR,
+    "ShareFetch": ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "ShareAcknowledge": ("NOT_LEADER_OR_FOLLOWER",),
+    "CreateTopics": ("NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED", "REQUEST_TIMED_OUT"),
 }
 """API -> retriable codes with which a broker may refuse a request that it has not processed."""
 AFTER: Final[Mapping[str, Sequence[str]]] = {
     "Produce": ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT"),
     "OffsetCommit": ("REQUEST_TIMED_OUT",),
+    "CreateTopics": ("REQUEST_TIMED_OUT",),
 }
 """API -> codes that a broker may return although the request was processed."""
 
@@ -76,11 +89,15 @@ MET_BY: Final[Mapping[str, Sequence[str]]] = {
     "FindCoordinator": ("restart",),
     "ConsumerGroupHeartbeat": ("poll", "restart"),
     "Heartbeat": ("poll",),
+    "ShareFetch": ("share",),
+    "ShareAcknowledge": ("share",),
+    "ShareGroupHeartbeat": ("share", "restart"),
+    "CreateTopics": ("create topic",),
     "LeaveGroup": ("close",),
     "OffsetCommit": ("commit offsets",),
-    "leader move": ("send", "poll"),
+    "leader move": ("send", "poll", "share"),
     "coordinators move": ("end", "commit offsets", "copy"),
-    "groups evict": ("poll", "commit offsets", "copy"),
+    "groups evict": ("poll", "commit offsets", "copy", "share"),
     "groups rebalance": ("commit offsets", "copy"),
     "transactions abort": ("send", "end", "copy"),
     "transactions hold": ("end",),
@@ -280,7 +297,7 @@ def about(clients: Collection[Mapping[str, Any]], topics: Mapping[str, int]) -> 
     for client in clients:
         apis += APIS[client["role"]]
         if "group" in client:
-            apis += CLASSIC if client["protocol"] == "classic" else ["ConsumerGroupHeartbeat"]
+            apis += PROTOCOLS[client["protocol"]]
     used = {client[name] for client in clients for name in ("topic", "output") if name in client}
     return About(
         sorted(set(apis)),

@@ -12,11 +12,13 @@ from understudy.errors import UnderstudyError
 from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.random import steps
+from understudy.exam.random.administration import Administrator
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
 from understudy.exam.random.draw import TOPICS
 from understudy.exam.random.faults import BROKERS, UNDO
 from understudy.exam.random.history import History
 from understudy.exam.random.schedule import FAULT, Schedule, Step
+from understudy.exam.random.sharing import ShareLedger, Sharer
 from understudy.exam.scenario import STEERING
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ LEAST_POLLS: Final = 50
 ELSEWHERE_S: Final = 30.0
 """The same on another cluster, from which no member can be removed before its session timeout."""
 """Once all faults are over: how long a consumer may get nothing although there are records for it."""
+LOCK_S: Final = 31
+"""One second longer than share.record.lock.duration.ms."""
+LAST_SHARES: Final = 4
+"""How often a share group is polled at the end, for records that were reported as done."""
 GHOST_S: Final = 1.0
 """After this time a member whose program is gone is removed from its group, as by its session timeout."""
 
@@ -72,6 +78,7 @@ class Play:
     def __init__(self, exercise: Exercise, schedule: Schedule, start: Callable[[], AnyDriver]) -> None:
         self.exercise, self.schedule, self.start = exercise, schedule, start
         self.history, self.healing = History(), Healing()
+        self.ledger = ShareLedger()
         self.clients: dict[str, Client] = {name: self._made(name, about) for name, about in schedule.clients.items()}
         self.used: set[str] = set()
         self.is_steered = getattr(exercise.cluster, "offers", STEERING) >= STEERING
@@ -83,6 +90,10 @@ class Play:
         match options["role"]:
             case "copier":
                 return Copier(*arguments, partitions=partitions)
+            case "sharer":
+                return Sharer(*arguments, ledger=self.ledger)
+            case "admin":
+                return Administrator(*arguments)
             case "reader" | "member":
                 return Reader(*arguments, partitions=partitions)
         return RecordProducer(*arguments)
@@ -185,12 +196,17 @@ class Play:
             if isinstance(each, RecordProducer | Copier)
         ]
 
+    def sharers(self) -> list[Sharer]:
+        """Return the members of the share group."""
+        return [each for each in self.clients.values() if isinstance(each, Sharer)]
+
     def evict_ghosts(self) -> None:
         """Remove members whose program is gone, as the cluster would do after the session timeout."""
         if not self.is_steered:
             return
-        alive = {each.handle.name for each in self.readers() if each.handle is not None}
-        for group in {each.group for each in self.readers() if each.group is not None}:
+        members = [*self.readers(), *self.sharers()]
+        alive = {each.handle.name for each in members if each.handle is not None}
+        for group in {each.options["group"] for each in members if "group" in each.options}:
             for member in self._members(group):
                 if member.client_id.startswith("exam-") and member.client_id not in alive:
                     with ignoring_refusals():
@@ -226,6 +242,10 @@ class Play:
                     self._settle(producer)
         self._abort_open_transactions()
         self._drain()
+        self._drain_shares()
+        for admin in self.clients.values():
+            if isinstance(admin, Administrator):
+                self.history.problems += admin.problems()
         for client in self.clients.values():
             with self._watched("close", client.name):
                 error = client.close()
@@ -318,6 +338,39 @@ class Play:
                     each.commit()
         if group is not None:
             self._store(readers[0])
+
+    def _drain_shares(self) -> None:
+        """Let a new member of the share group take what is left, after all others have ended."""
+        used = [each for each in self.sharers() if each.name in self.used]
+        for sharer in used:
+            with self._watched("close", sharer.name):
+                sharer.close()
+        if not used:
+            return
+        self.evict_ghosts()
+        if self.is_steered:
+            self.exercise.cluster.clock.advance(seconds=LOCK_S)
+        last, topic = used[0], used[0].options["topic"]
+
+        def share() -> int:
+            with self._watched("share", last.name):
+                return last.share(last=True)
+
+        if not self.ledger.delivered:
+            self._until(lambda: self._probed(topic), share)
+        for _ in range(LAST_SHARES):
+            share()
+        visible = {(topic, partition, offset): value for partition, offset, value in self.visible(topic)}
+        self._until(lambda: self.ledger.expected(visible) <= self.ledger.delivered.keys(), share)
+        self.history.problems += self.ledger.problems(visible)
+
+    def _probed(self, topic: str) -> bool:
+        """Write one more record for a share group that has no start offset yet: it begins at the end of the log."""
+        if not self.ledger.delivered:
+            value = f"probe {len(self.history.events)}"
+            self.history.write("sent", "log", id=value, topic=topic)
+            self.exercise.write([value], topic=topic)
+        return bool(self.ledger.delivered)
 
     def _starts(self, reader: Reader) -> dict[int, int]:
         """Return the offsets from which a reader without a group reads, by its last assignment."""

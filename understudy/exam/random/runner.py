@@ -26,7 +26,11 @@ DIAGRAM: Final = 60
 PLAYS: Final = 5
 """How often a schedule with a finding is played in total."""
 TIMEOUT_MS: Final = 4_000
-SETTINGS: Final = {**OPTIONS["settings"], "broker.session.timeout.ms": 1_000}
+SETTINGS: Final = {
+    **OPTIONS["settings"],
+    "broker.session.timeout.ms": 1_000,
+    "group.share.delivery.count.limit": 10,  # lost responses are deliveries, too
+}
 WIRE: Final = "wire-"
 OPTION: Final = "where the application asked for"
 """A request that differs from the client's options does so without faults, too: the scenarios report it."""

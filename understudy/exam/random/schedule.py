@@ -12,6 +12,8 @@ ROLES: Final = {
     "transactional": "producer with a transactional id",
     "reader": "consumer of assigned partitions",
     "member": "member of a group",
+    "sharer": "member of a share group",
+    "admin": "creates topics",
     "copier": "copies from one topic to another in transactions, as a member of a group",
 }
 FAULT: Final = "fault"

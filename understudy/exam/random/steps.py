@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from understudy.exam.random.administration import Administrator
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer
+from understudy.exam.random.sharing import Sharer
 
 PRODUCERS: Final = ("plain", "idempotent", "transactional")
 READERS: Final = ("reader", "member")
-ALL: Final = (*PRODUCERS, *READERS, "copier")
+ALL: Final = (*PRODUCERS, *READERS, "copier", "sharer")
+ACKNOWLEDGED: Final = ("accept", "accept", "accept", "release", "reject")
 Fields = dict[str, Any]
 
 
@@ -50,6 +53,14 @@ def _poll(client: Reader, fields: Fields) -> None:
         client.poll()
 
 
+def _share(client: Sharer, fields: Fields) -> None:
+    client.share(fields["type"], commit=fields["commit"])
+
+
+def _create(client: Administrator, fields: Fields) -> None:
+    client.create(fields["new_topic"], fields["partitions"])
+
+
 def _seek(client: Reader, fields: Fields) -> None:
     client.seek(fields["partition"], fields["offset"])
 
@@ -83,6 +94,11 @@ STEPS: Final = (
              "partition": chance.randrange(partitions), "offset": chance.choice((0, 0, 1, 3, 8)),
          }, _seek),
     Line("copy", 8, ("copier",), _nothing, lambda client, _fields: client.copy()),
+    Line("share", 14, ("sharer",),
+         lambda chance, *_: {"type": chance.choice(ACKNOWLEDGED), "commit": chance.random() < 0.7}, _share),
+    Line("create topic", 8, ("admin",),
+         lambda chance, *_: {"new_topic": f"made-{chance.randrange(3)}", "partitions": chance.randrange(1, 5)},
+         _create),
     Line("close", 2, ALL, _nothing, lambda client, _fields: client.close()),
     Line("restart", 2, ALL, lambda chance, *_: {"close": chance.random() < 0.6}, _restart),
     Line("idle", 1, ALL, lambda chance, *_: {"ms": chance.choice((100, 400, 1_000))}, _idle),

@@ -402,6 +402,7 @@ def pending_offsets(exercise: Exercise) -> None:
     first.poll_for(10)
     copied(producer, first)
     producer.send_offsets(first)
+    exercise.require_situation(bool(exercise.journal(api="TxnOffsetCommit")), "the offsets are sent with the commit")
     first.close()
     second = copier(exercise)
     until = time.monotonic() + 2

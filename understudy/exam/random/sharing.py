@@ -1,0 +1,84 @@
+"""Members of a share group in random schedules (KIP-932), and what is true of their records at the end."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.exam.random.clients import POLL_MS, Client
+from understudy.exam.share_consumer import ShareConsumer, share_consumer
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+@dataclass
+class ShareLedger:
+    """What became of the records of a share group, by the reports of the library."""
+
+    delivered: dict[Place, str] = field(default_factory=dict)
+    """Records -> their values."""
+    done: dict[Place, str] = field(default_factory=dict)
+    """Records -> `accept` or `reject`, where a commit of that was reported as successful."""
+    again: set[Place] = field(default_factory=set)
+    """Records that a member got which began after all others had ended."""
+
+    def problems(self, visible: Mapping[Place, str]) -> Iterator[tuple[str, str]]:
+        """Return the check and a sentence for what is wrong, if these records can be read at the end."""
+        lost = sorted(self.again & self.done.keys())
+        if lost:
+            text = f"{self.delivered[lost[0]]!r} was reported as done ({self.done[lost[0]]}ed), and delivered again"
+            yield "share-not-acknowledged", f"{text} at the end; {len(lost)} such records"
+        if not self.delivered:
+            yield "share-undelivered", "nothing was ever delivered"
+        missing = sorted(self.expected(visible) - self.delivered.keys())
+        if missing:
+            text = f"{visible[missing[0]]!r} at offset {missing[0][2]} of {missing[0][0]}-{missing[0][1]}"
+            yield "share-undelivered", f"{text} was never delivered; {len(missing)} such records"
+
+    def expected(self, visible: Mapping[Place, str]) -> set[Place]:
+        """Return the records that have to be delivered: a group begins at the end, with what it gets first."""
+        first: dict[tuple[str, int], int] = {}
+        for topic, partition, offset in self.delivered:
+            first[topic, partition] = min(offset, first.get((topic, partition), offset))
+        return {place for place in visible if place[2] >= first.get(place[:2], place[2] + 1)}
+
+
+class Sharer(Client):
+    """A member of a share group. All members of a group have one ledger."""
+
+    handle: ShareConsumer | None
+
+    def __init__(self, *arguments: Any, ledger: ShareLedger) -> None:
+        super().__init__(*arguments)
+        self.ledger = ledger
+        self.names: list[str] = []
+        """The client ids that it has had."""
+
+    def open(self) -> None:
+        """Create it, and subscribe. Raises CallError."""
+        made = share_consumer(self.exercise, self.options["group"], **self.secured())
+        self.names.append(made.name)
+        made.subscribe(self.options["topic"])
+        self.handle = made
+
+    def share(self, kind: str = "accept", *, commit: bool = True, last: bool = False) -> int:
+        """Poll, acknowledge all that was polled, and commit that; return the number of records.
+
+        Without a commit the acknowledgements go with the next request, and their outcome is not reported. `last`: the
+        member began after all others had ended.
+        """
+        if self.opened() is None or self.handle is None:
+            return 0
+        handle, before = self.handle, len(self.handle.read)
+        if self.attempt(lambda: handle.poll(POLL_MS)) is not None:
+            return 0
+        records = handle.read[before:]
+        places = [(each["topic"], each["partition"], each["offset"]) for each in records]
+        self.ledger.delivered.update(zip(places, (str(each["value"]) for each in records), strict=True))
+        if last:
+            self.ledger.again.update(places)
+        if not records or self.attempt(lambda: handle.acknowledge(kind, records)) is not None or not commit:
+            return len(records)
+        if handle.commit() is None and kind != "release" and not last:
+            self.ledger.done.update(dict.fromkeys(places, kind))
+        return len(records)
