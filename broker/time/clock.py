@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
 
-from broker.time.timers import Rhythm, Timer, Timers
+from broker.time.timers import Rhythm, Timer, Timers, pending_calls_of
 from broker.time.wakeups import Wakeup
 
 T = TypeVar("T")
-_FIRED_BETWEEN = 64  # timers that a push fires between two checks whether its caller has given up
+_TURNS_BETWEEN = 64  # turns of the loop in a push between two checks whether its caller has given up
 _TOGETHER = 100  # parts of one request that run concurrently
 
 
@@ -207,33 +207,42 @@ class PushedClock(ManualClock):
         return max(self.now_ms(), self._target_ms) + wait_ms
 
     async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
+        """Advance by ``ms``: each timer fires at its own time, and all that it wakes has run before the next one fires.
 
         The machine's time that passes meanwhile counts too, so that the clock is ahead by the sum of all advances.
         Ends early if the clock is reset, set to another time or frozen meanwhile, or if ``given_up`` returns true; it
-        is called every 64 timers.
+        is called every 64 turns of the loop.
         """
-        target_ms, pushed_ms, stops = self.now_ms() + ms, self._pushed_ms + ms, self._stops
-        fired = 0
+        target_ms, pushed_ms = self.now_ms() + ms, self._pushed_ms + ms
         self._timers.changed()
         self._target_ms = target_ms
         try:
-            while (timer := self._timers.due(target_ms)) is not None:
-                self._move_to(timer.at_ms)
-                timer.fire()
-                await self._settle()
-                fired += 1
-                gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
-                if gone or self._stops != stops:
-                    break
-            else:
+            if await self._fire_until(target_ms, given_up):
                 self._move_to(target_ms)
                 if self._frozen_at_ms is None:
                     self._pushed_ms = max(self._pushed_ms, pushed_ms)
         finally:  # even if a timer raises: the others still fire by themselves
             self._target_ms = 0
             self._set_alarm()
-        await self._settle()
+
+    async def _fire_until(self, target_ms: int, given_up: Callable[[], Awaitable[bool]] | None) -> bool:
+        """Fire what is due by then, waiting for what each timer wakes; return false if the push has to end early."""
+        taken, stops = 0, self._stops
+        calls = pending_calls_of(self._loop)
+        with calls.counted() as pending:
+            while (timer := self._timers.due(target_ms)) is not None:
+                self._move_to(timer.at_ms)
+                calls.cause(pending, timer.fire)
+                while True:
+                    await asyncio.sleep(0)  # also after a timer that woke nothing, of which there may be thousands
+                    taken += 1
+                    gone = given_up is not None and not taken % _TURNS_BETWEEN and await given_up()
+                    if gone or self._stops != stops:
+                        return False
+                    pending.difference_update([handle for handle in pending if handle.cancelled()])
+                    if not pending:
+                        break
+        return True
 
     def freeze(self) -> None:
         """Freeze the time; timers then fire only by pushing. A push in progress ends."""
@@ -284,12 +293,6 @@ class PushedClock(ManualClock):
             self._frozen_at_ms += ahead_ms
         else:
             self._pushed_ms += ahead_ms
-
-    @staticmethod
-    async def _settle() -> None:
-        """Let the tasks that a timer woke run: wake-up, handler and reply take a turn of the loop each."""
-        for _ in range(4):
-            await asyncio.sleep(0)
 
     def _ring(self) -> None:
         self._alarm = None

@@ -49,6 +49,113 @@ async def test_pushing_runs_what_became_due_before_it_returns() -> None:
     clock.close()
 
 
+@pytest.mark.parametrize("turns_of_task", [1, 5, 500])
+async def test_what_a_timer_wakes_has_run_before_the_next_timer_fires(turns_of_task: int) -> None:
+    """However many turns of the loop it takes, and through whom: a task, its child, a call of each."""
+    loop = asyncio.get_running_loop()
+    clock, seen = PushedClock(loop), list[str]()
+    clock.freeze()
+    start_ms, waiter = clock.now_ms(), Waiter()
+
+    async def child() -> None:
+        await turns(turns_of_task)
+        loop.call_soon(seen.append, "woken")
+
+    async def sleeper() -> None:
+        await waiter.wait(clock, start_ms + 10)
+        await turns(turns_of_task)
+        await asyncio.gather(child(), child())
+
+    task = asyncio.create_task(sleeper())
+    clock.call_at(start_ms + 11, lambda: seen.append("next timer"))
+    await asyncio.sleep(0)
+    await clock.push(20)
+    assert seen == ["woken", "woken", "next timer"]
+    assert task.done()
+    clock.close()
+
+
+async def test_a_push_does_not_wait_for_what_no_timer_woke() -> None:
+    """A task that never rests, as under load, keeps no push from its end; nor does a woken one that waits on a peer."""
+    loop = asyncio.get_running_loop()
+    clock, peer = PushedClock(loop), loop.create_future()
+
+    async def busy() -> None:
+        await turns(1_000_000)
+
+    async def waits_for_a_peer() -> None:
+        await Waiter().wait(clock, clock.now_ms() + 10)
+        await peer
+
+    tasks = [asyncio.create_task(busy()), asyncio.create_task(waits_for_a_peer())]
+    await asyncio.sleep(0)
+    await asyncio.wait_for(clock.push(20), 5)
+    assert [task.done() for task in tasks] == [False, False]
+    tasks[0].cancel()
+    peer.set_result(None)
+    await tasks[1]
+    clock.close()
+
+
+async def test_a_call_that_is_cancelled_is_not_waited_for() -> None:
+    """A transport cancels calls when it closes."""
+    loop = asyncio.get_running_loop()
+    clock, called = PushedClock(loop), list[int]()
+    clock.call_at(clock.now_ms() + 10, lambda: loop.call_soon(called.append, 1).cancel())
+    await asyncio.wait_for(clock.push(20), 5)
+    assert called == []
+    clock.close()
+
+
+async def test_pushes_of_several_clusters_do_not_wait_for_each_other() -> None:
+    """Each has a clock on the same loop; once all are over, the loop is as it was."""
+    loop = asyncio.get_running_loop()
+    clocks = [PushedClock(loop), PushedClock(loop)]
+    calls = loop.call_soon
+
+    async def endless(clock: PushedClock) -> None:
+        await Waiter().wait(clock, clock.now_ms() + 10)
+        await turns(1_000_000)
+
+    task = asyncio.create_task(endless(clocks[0]))
+    await asyncio.sleep(0)
+    first = asyncio.create_task(clocks[0].push(20))
+    await asyncio.sleep(0)
+    await asyncio.wait_for(clocks[1].push(20), 5)
+    assert not first.done()
+    task.cancel()
+    await first
+    assert loop.call_soon == calls
+    for clock in clocks:
+        clock.close()
+
+
+async def test_a_push_ends_though_what_it_woke_goes_on() -> None:
+    """If the clock is frozen meanwhile, or its caller has given up."""
+    clock = PushedClock(asyncio.get_running_loop())
+
+    async def endless() -> None:
+        await Waiter().wait(clock, clock.now_ms() + 10)
+        await turns(1_000_000)
+
+    async def gone() -> bool:
+        return True
+
+    for give_up in (None, gone):
+        task = asyncio.create_task(endless())
+        await asyncio.sleep(0)
+        push = asyncio.create_task(clock.push(20, give_up))
+        await turns(3)
+        if give_up is None:
+            assert not push.done()
+            clock.freeze()
+        await asyncio.wait_for(push, 5)
+        assert not task.done()
+        task.cancel()
+        clock.thaw()
+    clock.close()
+
+
 async def test_a_long_poll_that_begins_during_a_push_waits_from_its_end_on() -> None:
     """A client that polls again with each response would otherwise be served twice a second for the pushed week."""
     clock = PushedClock(asyncio.get_running_loop())

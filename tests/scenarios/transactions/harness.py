@@ -17,7 +17,7 @@ import anyio
 from broker.cluster.cluster import Cluster
 from broker.options import ServeOptions, TopicOption
 from broker.settings.endpoints import Endpoint
-from broker.time.clock import PushedClock
+from broker.time.clock import PushedClock, turns
 from protocol.apis import ApiKey
 from protocol.client.in_flight import InFlightRequests
 
@@ -83,8 +83,9 @@ class Stage:
         return wire
 
     async def pass_time(self, ms: int) -> None:
-        """Push the clock; what became due has run."""
+        """Push the clock; what became due has run, and the loop, which client and broker share, has read what came."""
         await self.clock.push(ms)
+        await turns(4)
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
