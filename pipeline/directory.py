@@ -16,7 +16,7 @@ from storage.log_dir import partition_of
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _SEGMENT: Final = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)$")
-_BROKER: Final = re.compile(r"broker-(\d+)$")
+_BROKER: Final = re.compile(r"(?:^|/)broker-(\d+)(?:/[^/]+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Partition:
     snapshots: tuple[int, ...] = ()
     """Offsets of its producer snapshots."""
     broker: int | None = None
-    """Number of the folder `broker-N` that contains it."""
+    """Number of the folder `broker-N` that contains it, or its log directory."""
     high_watermark: int | None = None
     """From `replication-offset-checkpoint`; a running broker writes it every few seconds."""
     log_start_offset: int = 0

@@ -25,6 +25,7 @@ from storage.checkpoints import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK,
     LEADER_EPOCHS,
+    LOG_START,
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT,
@@ -38,6 +39,8 @@ from storage.checkpoints import (
 from storage.files import DiskFiles
 from storage.indexes.txn_index import AbortedTransaction
 from storage.log.segment import Segment
+from storage.producers.snapshot import encode_snapshot
+from storage.producers.state import BatchRange, ProducerEntry
 
 NOW_MS = 1_700_000_000_000
 TOPIC = "filled"
@@ -104,6 +107,7 @@ def fill(folder: Path, filling: Filling) -> int:
     for name in (HIGH_WATERMARK, RECOVERY_POINT):
         files.replace(name, encode_offsets(ends))
     properties = {"version": "1", "cluster.id": "filled", "node.id": "1", "directory.id": uuid_text(UUID(int=9))}
+    files.replace(LOG_START, encode_offsets({}))
     files.replace(META_PROPERTIES, encode_properties(properties))
     files.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(1))
     files.close()
@@ -116,19 +120,27 @@ def _partition(files: DiskFiles, number: int, filling: Filling, encoded: list[by
     (Path(files.root) / directory).mkdir()
     segment = Segment(files, directory, 0, _INDEX_BYTES)
     end = opened = 0
+    last = BatchRange(0, 0, 0, 0, 0)
+    last_ms = 0
     for batch, turn in _batches(number, filling, encoded):
         header = RecordBatch(batch)
         if segment.size + len(batch) > filling.segment_bytes:
             segment.close_indexes()
             segment = Segment(files, directory, header.base_offset, _INDEX_BYTES)
         segment.append(batch, header, _INDEX_INTERVAL_BYTES)
-        end = header.next_offset
+        end, last_ms = header.next_offset, header.max_timestamp_ms
+        if not header.is_control:
+            final = (header.base_sequence + header.last_offset_delta) & 0x7FFFFFFF
+            last = BatchRange(header.base_sequence, final, header.base_offset, end - 1, 0)
         if header.is_control:
             if _is_aborted(turn):
                 aborted = AbortedTransaction(header.producer_id, opened, header.base_offset, end)
                 segment.txn_index.append(aborted)
             opened = end
     segment.close_indexes()
+    if filling.transactions:
+        entry = ProducerEntry(1000 + number, 0, (last,), 0, last_ms, None)
+        files.replace(f"{directory}/{end:020d}.snapshot", encode_snapshot([entry]))
     files.replace(f"{directory}/{PARTITION_METADATA}", encode_partition_metadata(UUID(int=100)))
     files.replace(f"{directory}/{LEADER_EPOCHS}", encode_epochs([EpochEntry(0, 0)]))
     return end

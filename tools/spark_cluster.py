@@ -7,6 +7,7 @@ prints `spark://...` for `--master` and runs until it is interrupted. Tests use 
 
 import argparse
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -26,9 +28,27 @@ PATIENCE_S = 90
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 
 
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """A cluster that runs: its address, its workers, and the folder of each (`worker-N`) with its executors' logs."""
+
+    master: str
+    workers: list[subprocess.Popen[bytes]]
+    folder: Path
+
+    def kill(self, number: int) -> None:
+        """Kill a worker, and its executors, which would notice only later."""
+        worker = self.workers[number]
+        listed = ["ps", "-o", "pid=", "--ppid", str(worker.pid)]
+        executors = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.split()
+        for pid in (worker.pid, *map(int, executors)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 @contextmanager
-def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
-    """Run a cluster; yield its address. Logs and scratch files go below `folder`."""
+def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Standalone]:
+    """Run a cluster. Logs and scratch files go below `folder`."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         port = _free_port()
@@ -42,7 +62,7 @@ def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = 
             process = _start(folder, f"worker-{number}", _WORKER, *arguments, "--work-dir", str(scratch), master)
             processes.append(process)
             _await(folder / f"worker-{number}.log", "Successfully registered with master", process)
-        yield master
+        yield Standalone(master, processes[1:], folder)
     finally:
         for process in reversed(processes):
             process.terminate()
@@ -88,8 +108,8 @@ def main() -> None:
     parser.add_argument("--memory", default="1g", help="of each worker")
     parser.add_argument("--folder", type=Path, default=Path(".cache/spark-cluster"), help="for logs and scratch files")
     options = parser.parse_args()
-    with standalone(options.folder, workers=options.workers, cores=options.cores, memory=options.memory) as master:
-        print(master, flush=True)
+    with standalone(options.folder, workers=options.workers, cores=options.cores, memory=options.memory) as cluster:
+        print(cluster.master, flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -3,6 +3,7 @@
 An unreadable file is a row of its own, so that no check takes a broken file for a missing one.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,6 +36,7 @@ from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
 from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata-0"
+_FUTURE: Final = re.compile(r"(.+)-(\d+)\.[0-9a-f]{32}-future$")
 _UNFINISHED: Final = (".cleaned", ".swap")
 """Suffixes of files that the cleaner writes before they replace others (LogCleaner, UnifiedLog)."""
 _ZEROS: Final = 8
@@ -81,6 +83,8 @@ SEGMENT_FILES: Final = pa.schema(
     ]
 )
 """One row per index file that does not fit its segment, or file that the cleaner has left."""
+FUTURES: Final = pa.schema([*_PLACE, pa.field("folder", pa.string()), pa.field("bytes", pa.int64())])
+"""One row per folder of a replica that moves to this log directory, with the size of its segments."""
 BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
@@ -99,6 +103,7 @@ TABLES: Final = {
     "snapshots": SNAPSHOTS,
     "brokers": BROKERS,
     "segment_files": SEGMENT_FILES,
+    "futures": FUTURES,
     "metadata_faults": METADATA_FAULTS,
 }
 """The tables of `BrokerFiles` by name."""
@@ -134,6 +139,7 @@ class BrokerFiles:
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     brokers: list[dict[str, Any]] = field(default_factory=list)
     segment_files: list[dict[str, Any]] = field(default_factory=list)
+    futures: list[dict[str, Any]] = field(default_factory=list)
     metadata_faults: list[dict[str, Any]] = field(default_factory=list)
 
     def look(self, tree: Tree) -> None:
@@ -157,6 +163,10 @@ class BrokerFiles:
         if BOOTSTRAP in names:
             self._read(tree, BOOTSTRAP, _check_bootstrap)
         for name, is_directory in listed:
+            if is_directory and (future := _FUTURE.match(name)) is not None:
+                size = sum(tree.size(f"{name}/{each}") for each, _ in tree.names(name) if each.endswith(".log"))
+                place = {"directory": tree.path, "topic": future[1], "partition": int(future[2])}
+                self.futures.append({**place, "folder": name, "bytes": size})
             key = partition_of(name) if is_directory else None
             if key is not None:
                 place = {"directory": tree.path, "topic": key[0], "partition": key[1]}

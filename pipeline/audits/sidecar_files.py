@@ -31,7 +31,7 @@ from storage.ownership import segment_part
 from storage.quorum_files import metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata"
-_BROKER: Final = re.compile(r"broker-\d+")
+_BROKER: Final = re.compile(r"(^|/)broker-\d+(/[^/]+)?$")
 EVERYTHING: Final = 2**63 - 1
 
 INDEXES: Final = pa.schema(
@@ -73,8 +73,8 @@ ENTRIES: Final = {
 
 
 def is_brokers(directory: str) -> bool:
-    """Return whether a data directory is named like one of several brokers."""
-    return _BROKER.fullmatch(directory.rpartition("/")[2]) is not None
+    """Return whether a data directory is named like one of several brokers, or is within a folder of that name."""
+    return _BROKER.search(directory) is not None
 
 
 class PartitionFiles(NamedTuple):
@@ -132,14 +132,20 @@ class Tree:
         return int(self._files.get_file_info(f"{self.root}/{path}").size or 0)
 
     def directories(self) -> list[str]:
-        """Return the data directories: this one, or its folders `broker-N` and those with a `meta.properties`."""
+        """Return the data directories: this one, or its folders `broker-N` and those with a `meta.properties`.
+
+        A folder without one may have the log directories of one broker (`log.dirs`).
+        """
         if self.is_there(META_PROPERTIES):
             return [self.path]
-        below = [
-            name
-            for name, is_directory in self.names()
-            if is_directory and (is_brokers(name) or self.is_there(f"{name}/{META_PROPERTIES}"))
-        ]
+        below: list[str] = []
+        for name, is_directory in self.names():
+            if not is_directory:
+                continue
+            own = self.is_there(f"{name}/{META_PROPERTIES}")
+            inside = [] if own else [f"{name}/{each}" for each, is_folder in self.names(name) if is_folder]
+            disks = [each for each in inside if self.is_there(f"{each}/{META_PROPERTIES}")]
+            below += disks or ([name] if own or is_brokers(name) else [])
         return [f"{self.path}/{name}" for name in below] or [self.path]
 
     def is_there(self, path: str) -> bool:

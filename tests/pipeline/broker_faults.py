@@ -71,7 +71,8 @@ def planted_disks(root: Path) -> Found:
     for where in (one, two):
         where.close()
         shutil.rmtree(where.root / "__cluster_metadata-0")
-    return {("partition-twice", "orders"), ("topic-id", "orders")}
+    shutil.copytree(one.root / "orders-0", two.root / f"orders-0.{7:032x}-future")
+    return {("partition-twice", "orders"), ("topic-id", "orders"), ("partition-future", "orders")}
 
 
 def clean_disks(root: Path) -> None:
@@ -84,6 +85,19 @@ def clean_disks(root: Path) -> None:
     one.close()
     two.close()
     shutil.rmtree(two.root / "__cluster_metadata-0")
+
+
+def clean_cluster_with_disks(root: Path) -> None:
+    """Two brokers with two log directories each; every partition has a replica on each broker."""
+    for node_id in (1, 2):
+        disks = [Planting(root / f"broker-{node_id}" / name, node_id=node_id) for name in ("disk-a", "disk-b")]
+        for number, where in enumerate(disks):
+            where.properties["directory.id"] = uuid_text(UUID(int=10 * node_id + number))
+            where.shelf("orders", (number + node_id) % 2).data(3, at_ms=T0_MS)
+            disks[1 - number].lost.append(("orders", (number + node_id) % 2))
+        for where in disks:
+            where.close()
+        shutil.rmtree(disks[1].root / "__cluster_metadata-0")
 
 
 def _batch(where: Planting, topic: str, value: bytes) -> None:

@@ -1,19 +1,24 @@
 """A standalone cluster whose executors have Python, pyarrow and numpy, and nothing of ours."""
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from pipeline.reading import read_segments
 from tests.pipeline import journal_faults
 from tests.pipeline.logs import chain, write_segment
 from tests.pipeline.test_journal import line, write
-from tools.spark_cluster import standalone
+from tools.fill_directory import Filling, fill
+from tools.spark_cluster import Standalone, standalone
+from understudy.java import find_java
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200), pytest.mark.xdist_group("spark")]
 
@@ -67,8 +72,8 @@ def bare_python(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
-    """Its address, and the environment of a driver whose executors have nothing but what they must have."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Standalone, dict[str, str]]]:
+    """It, and the environment of a driver whose executors have nothing but what they must have."""
     folder = tmp_path_factory.mktemp("cluster")
     environment = {
         "PATH": os.environ["PATH"],
@@ -76,8 +81,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": str(bare_python(folder / "bare")),
     }
-    with standalone(folder / "processes", memory="1g") as master:
-        yield master, environment
+    with standalone(folder / "processes", memory="1g") as running:
+        yield running, environment
 
 
 def run(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -93,7 +98,7 @@ def run(environment: dict[str, str], folder: Path, *arguments: str) -> subproces
     )
 
 
-def test_executors_need_not_be_prepared(cluster: tuple[str, dict[str, str]], tmp_path: Path) -> None:
+def test_executors_need_not_be_prepared(cluster: tuple[Standalone, dict[str, str]], tmp_path: Path) -> None:
     """The code goes to them, compiled packages included; zstd needs one, the coordinators' records another."""
     data = tmp_path / "data"
     for partition in range(4):
@@ -108,16 +113,18 @@ def test_executors_need_not_be_prepared(cluster: tuple[str, dict[str, str]], tmp
         "spark.driver.memory=512m",
         "spark.executor.memory=512m",
     ]
-    master, environment = cluster
+    running, environment = cluster
+    master = running.master
     done = run(environment, tmp_path, "-c", SCRIPT, master, str(data), *options)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert f"found {sorted([*range(6)] * 4)} 2 2\n" in done.stdout
     assert "bare [True]" in done.stdout
 
 
-def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp_path: Path) -> None:
+def test_the_commands_work_on_a_cluster(cluster: tuple[Standalone, dict[str, str]], tmp_path: Path) -> None:
     """Their tasks are functions of ours; the executors were not prepared, and the paths are not absolute."""
-    master, environment = cluster
+    running, environment = cluster
+    master = running.master
     journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     logs = [path for path in (tmp_path / "data").glob("*/*.log") if not path.parent.name.startswith("__")]
     records = sum(found.num_rows for path in logs for found in read_segments(path))
@@ -140,3 +147,46 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp
     code, output = understudy("load", "out", "--to", "again")
     assert (code, output.partition(" ")[0]) == (0, str(records)), output
     assert sum(found.num_rows for found in read_segments(tmp_path / "again") if found.num_rows) >= records
+
+
+def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[str, str]], tmp_path: Path) -> None:
+    """By spark-submit; a worker is killed while it decodes. The findings are those of one process.
+
+    This test is the last one: the cluster has one worker less behind it.
+    """
+    running, environment = cluster
+    fill(tmp_path / "data", Filling(2_000_000, partitions=8, per_batch=1, value_bytes=60, transactions=50))
+    (log,) = (tmp_path / "data" / "filled-3").glob("*.log")
+    with log.open("r+b") as file:  # one bit of a record
+        file.seek(log.stat().st_size // 2)
+        (byte,) = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nfrom understudy.cli import main\nsys.exit(main(sys.argv[1:]))\n")
+    options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+    asked = ["audit", "data", "--format", "json", "--quiet", "--out"]
+    before = set(running.folder.glob("worker-1/app-*"))
+    with subprocess.Popen(
+        [submit, "--master", running.master, *options, program, *asked, "cluster.json", "--master", running.master],
+        cwd=tmp_path, env={**environment, "JAVA_HOME": str(find_java())},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as driver:  # fmt: skip
+        pause = threading.Event()
+        while not _works(running.folder / "worker-1", before):
+            assert driver.poll() is None, "it ended before a task ran there"
+            pause.wait(0.05)
+        running.kill(1)
+        assert driver.wait(900) == 1
+    here = run(environment, tmp_path, "-m", "understudy", *asked, "here.json")
+    assert here.returncode == 1, here.stderr
+    there, own = (json.loads((tmp_path / name).read_text()) for name in ("cluster.json", "here.json"))
+    assert there["totals"] == own["totals"]
+    assert there["findings"] == own["findings"] != []
+
+
+def _works(worker: Path, before: set[Path]) -> bool:
+    """Whether a new executor of a worker runs a task."""
+    logs = [log for app in set(worker.glob("app-*")) - before for log in app.glob("*/stderr")]
+    return any("Running task" in log.read_text(errors="replace") for log in logs)

@@ -10,16 +10,21 @@ import pytest
 
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import checks, chosen
+from pipeline.directory import logs_below
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
 from pipeline.live.counts import TABLES, Counts
+from pipeline.locations import locate
+from pipeline.reports import answers, registry
+from pipeline.reports.asking import Asked
+from pipeline.reports.duck_tables import DuckReportTables
 from protocol.log_records import metadata
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
 from protocol.types import uuid_text
 from storage.checkpoints import CLEAN_SHUTDOWN
-from tests.pipeline import log_faults
-from tests.pipeline.fault_files import Planting
+from tests.pipeline import broker_faults, log_faults
+from tests.pipeline.fault_files import Planting, restamped
 from tests.pipeline.logs import write_segment
 
 
@@ -207,3 +212,37 @@ def test_a_closed_segment_has_its_own_entries_alone(tmp_path: Path) -> None:
     where.close()
     (tmp_path / CLEAN_SHUTDOWN).unlink()
     assert found(tmp_path, "index-offset") == {"index-offset": 1}
+
+
+def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) -> None:
+    """Audit, reports and reader find all replicas where they are, and a difference between them."""
+    broker_faults.clean_cluster_with_disks(tmp_path)
+    disks = [f"broker-{broker}/{disk}" for broker in (1, 2) for disk in ("disk-a", "disk-b")]
+
+    def names() -> set[str]:
+        tables = DuckTables(str(tmp_path))
+        assert tables.directories == [str(tmp_path / each) for each in disks]
+        tables.register(records=True)
+        answer = {each.check.name for each in ask_all(tables.engine, chosen(has=["records"]))}
+        tables.forget()
+        return answer
+
+    assert names() == set()
+    (future,) = [each for each in (tmp_path / "broker-1").rglob("orders-0") if each.is_dir()]
+    other = next(each for each in (tmp_path / "broker-1").iterdir() if each != future.parent)
+    shutil.copytree(future, other / f"orders-0.{5:032x}-future")
+    assert names() == {"partition-future"}
+    orders = [each for each in logs_below(locate(tmp_path)) if each.topic == "orders"]
+    read = {(each.topic, each.partition, each.broker) for each in orders}
+    assert read == {("orders", partition, broker) for partition in (0, 1) for broker in (1, 2)}
+    tables = DuckReportTables(str(tmp_path), None, Asked())
+    size = registry.chosen(["size"])
+    tables.prepare(size)
+    (row,) = answers.ask(tables, size[0]).rows
+    tables.forget()
+    assert (row["partitions"], row["replicas"], row["records"]) == (2, 2, 6)
+    (log,) = (tmp_path / "broker-2").rglob("orders-0/*.log")
+    whole = bytearray(log.read_bytes())
+    whole[-2] ^= 1  # a byte of the last value
+    log.write_bytes(restamped(whole))
+    assert names() == {"partition-future", "replica-differs"}
