@@ -5,6 +5,7 @@ line overrides the environment, and the environment the file; values of repeatab
 replaces an earlier one of the same name. `broker.options` parses the values.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -270,6 +271,7 @@ def run(options: Mapping[str, Sequence[str]], module: str) -> int:
     server_path.enter()
     # structlog imports rich where it is installed, which slows the start down.
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+    gc.disable()  # nothing that an import makes is garbage
     try:
         server = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -279,5 +281,6 @@ def run(options: Mapping[str, Sequence[str]], module: str) -> int:
             PROGRAM,
             "this build has no schema registry and cannot decode messages; the wheel, installed in a Python, has both",
         )
+    gc.enable()
     code: int = server.main(options)
     return code

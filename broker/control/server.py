@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from broker.control.watched import Watched
 
 
+_MOMENT_S = 0.1
+
+
 class ControlOptions(Protocol):
     """The options of the control plane."""
 
@@ -78,7 +81,11 @@ def url_of(host: str, port: int) -> str:
 
 
 async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listener: socket.socket) -> None:
-    """Import and run the HTTP stack; requests that arrive before it is ready wait in the listen backlog."""
+    """Import and run the HTTP stack; requests that arrive before it is ready wait in the listen backlog.
+
+    The import takes tens of milliseconds, so the first Kafka clients go before it, unless a client of this one comes.
+    """
+    await _first_client(listener)
     import uvicorn
 
     from broker.control.deadlines import with_deadlines
@@ -102,6 +109,20 @@ async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listene
         for each in server.servers:
             each.close()
         raise
+
+
+async def _first_client(listener: socket.socket) -> None:
+    """Wait until a client connects, a moment at most."""
+    loop = asyncio.get_running_loop()
+    connects = asyncio.Event()
+    loop.add_reader(listener, connects.set)
+    try:
+        async with asyncio.timeout(_MOMENT_S):
+            await connects.wait()
+    except TimeoutError:
+        pass
+    finally:
+        loop.remove_reader(listener)
 
 
 def _no_signals() -> object:

@@ -6,10 +6,8 @@ URL is fetched periodically, and soon after a token had an unknown key id.
 
 import asyncio
 import json
-import urllib.request
 from collections import OrderedDict
 from collections.abc import Mapping
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -51,7 +49,7 @@ class KeySet:
                 await self._refresh_url()
             elif self._loading is not None and not self._keys:
                 await self._loading.wait()
-        except (OSError, ValueError, HTTPException, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             self._due_ms = 0
             _log.warning("the keys of an issuer cannot be loaded", url=self._url, reason=str(error))
 
@@ -86,9 +84,16 @@ class KeySet:
 
 
 def _fetch(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the operator's own setting
-        content: bytes = answer.read(_MOST_BYTES)
-        return content
+    """Return the document at a URL. Raises OSError, ValueError."""
+    import urllib.request  # noqa: PLC0415 - few servers fetch keys, and each one starts
+    from http.client import HTTPException  # noqa: PLC0415
+
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the operator's own setting
+            content: bytes = answer.read(_MOST_BYTES)
+            return content
+    except HTTPException as error:
+        raise OSError(repr(error)) from error
 
 
 def _keys(raw: bytes) -> list[Key]:

@@ -1,0 +1,38 @@
+"""When a server imports what serves HTTP."""
+
+import asyncio
+import socket
+from typing import Any, cast
+
+import pytest
+
+from benchmarks.inside import until
+from broker.control import server
+from broker.time.clock import turns
+
+
+class Built(Exception):
+    """The application is built: the HTTP stack is imported."""
+
+
+def build() -> Any:
+    """Fail, so that nothing is served."""
+    raise Built
+
+
+@pytest.mark.parametrize("client_comes", [True, False])
+async def test_http_is_imported_for_its_first_client_or_a_moment_later(
+    monkeypatch: pytest.MonkeyPatch, client_comes: bool
+) -> None:
+    """So that a Kafka client that comes earlier does not wait for it."""
+    monkeypatch.setattr(server, "_MOMENT_S", 3600 if client_comes else 0)
+    listener = server.listen("127.0.0.1", 0)
+    with listener:
+        serving = asyncio.ensure_future(server.serve_app(build, cast("Any", None), listener))
+        if client_comes:
+            await turns(10)
+            assert not serving.done()
+            with socket.create_connection(listener.getsockname()):
+                await until(serving.done)
+        with pytest.raises(Built):
+            await serving
