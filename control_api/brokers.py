@@ -35,6 +35,12 @@ class CoordinatorMove(TypedDict, total=False):
     ]
 
 
+class FailedLogDir(TypedDict, total=False):
+    """A log directory of a broker that is to fail."""
+
+    directory: Annotated[str, About("path of the directory, as in log.dirs; by default the last one", least=1)]
+
+
 class BrokerState(TypedDict):
     """A broker after it was killed, stopped, started, paused or resumed."""
 
@@ -72,11 +78,11 @@ VERBS = (
          "start a broker again, with log recovery", answer=BrokerState),
     Verb("brokers pause", "POST", "/v1/brokers/{broker}/pause", "brokers[broker].pause()",
          "make a broker hang: it accepts connections, but reads no requests", answer=BrokerState),
-    Verb("brokers fail-log-dir", "POST", "/v1/brokers/{broker}/log-dir/fail", "brokers[broker].fail_log_dir()",
+    Verb("brokers fail-log-dir", "POST", "/v1/brokers/{broker}/log-dir/fail", "brokers[broker].fail_log_dir(...)",
          "fail a broker's log directory: KAFKA_STORAGE_ERROR, its leaders move, and the broker goes on",
-         answer=BrokerState),
+         body=FailedLogDir, answer=BrokerState),
     Verb("brokers repair-log-dir", "POST", "/v1/brokers/{broker}/log-dir/repair", "brokers[broker].repair_log_dir()",
-         "repair a failed log directory: as in Kafka, the broker restarts to use it again", answer=BrokerState),
+         "repair failed log directories: as in Kafka, the broker restarts to use them again", answer=BrokerState),
     Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
          answer=BrokerState),
     Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",

@@ -11,7 +11,7 @@ from broker.control.verbs import answers
 from broker.request.node import Node
 from broker.settings.endpoints import EndpointError, PortTaken
 from control_api.answers.cluster import Broker, Listener
-from control_api.brokers import BrokerRemoved, BrokerState, NewBroker, State
+from control_api.brokers import BrokerRemoved, BrokerState, FailedLogDir, NewBroker, State
 from control_api.encoding import copied
 
 if TYPE_CHECKING:
@@ -100,17 +100,17 @@ async def start(request: ControlRequest) -> BrokerState:
 
 
 @answers("brokers fail-log-dir")
-async def fail_log_dir(request: ControlRequest) -> BrokerState:
-    """Fail a broker's log directory, as a disk error does."""
+async def fail_log_dir(request: ControlRequest, body: FailedLogDir) -> BrokerState:
+    """Fail one of a broker's log directories, as a disk error does."""
     async with _turn(request):
         node = request.node()
-        request.cluster.lifecycle.fail_log_dir(node)
+        request.cluster.lifecycle.fail_log_dir(node, body.get("directory"))
     return _state(node)
 
 
 @answers("brokers repair-log-dir")
 async def repair_log_dir(request: ControlRequest) -> BrokerState:
-    """Repair a failed log directory, and restart the broker with it, on the same ports."""
+    """Repair the failed log directories, and restart the broker with them, on the same ports."""
     async with _turn(request):
         node = request.node()
         await request.cluster.lifecycle.repair_log_dir(node)

@@ -384,3 +384,19 @@ def topic_id_of(wire: Wire, name: str) -> UUID | None:
     (topic,) = [each for each in wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics if each.name == name]
     found: UUID | None = topic.topic_id
     return found
+
+
+@pytest.mark.verb("brokers fail-log-dir", "brokers repair-log-dir")
+def test_one_of_two_log_directories_fails(plane_of: ControlPlaneOf) -> None:
+    """The one that is named, or the last one; that of the metadata is refused, and so is an unknown one."""
+    plane = plane_of(settings={"log.dirs": "/a,/b"}, topics=["t:2"])
+    topic, broker = plane.kafka.topics["t"], plane.kafka.brokers[1]
+    for directory, reason in (("/a", "Kafka halts such a broker"), ("/c", "it has /a, /b")):
+        status, problem = plane.refused("POST", "/v1/brokers/1/log-dir/fail", {"directory": directory})
+        assert (status, reason in problem["detail"]) == (409, True)
+    broker.fail_log_dir(directory="/b")
+    until(lambda: sorted(part.leader for part in topic.show().partitions) == [-1, 1], "the loss of a leader")
+    broker.repair_log_dir()
+    until(lambda: [part.leader for part in topic.show().partitions] == [1, 1], "the elections")
+    broker.fail_log_dir()
+    until(lambda: sorted(part.leader for part in topic.show().partitions) == [-1, 1], "the loss of a leader")

@@ -33,10 +33,12 @@ KAFKA_SETTINGS = {
 
 
 class Node:
-    """One node of a cluster of one: its directory and its address, run by either software."""
+    """One node of a cluster of one: its log directories and its address, run by either software."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *further: str) -> None:
+        """``further``: the names of log directories besides `data`, which has the metadata."""
         self.folder, self.data = folder, folder / "data"
+        self.log_dirs = ",".join(str(folder / name) for name in ("data", *further))
         self.port, self.controller_port = free_ports(2)
         self._kafka: RealBroker | None = None
         self._ours: Server | None = None
@@ -52,7 +54,7 @@ class Node:
         self._read_only = read_only
         process = start(
             port=self.port,
-            data_dir=self.data,
+            data_dir=self.log_dirs,
             settings=OUR_SETTINGS,
             read_only=read_only,
             as_version=oracle_release(),
@@ -63,8 +65,9 @@ class Node:
     def start_kafka(self) -> None:
         """Run Apache Kafka; the directory is formatted if it is new."""
         if self._kafka is None:
+            settings = {**KAFKA_SETTINGS, "log.dirs": self.log_dirs}
             self._kafka = RealBroker(
-                self.folder, KAFKA_SETTINGS, ports=(self.port, self.controller_port), formatted=self.data.exists()
+                self.folder, settings, ports=(self.port, self.controller_port), formatted=self.data.exists()
             )
         self._kafka.start()
 

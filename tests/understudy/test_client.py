@@ -141,8 +141,8 @@ CALLS: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     "brokers stop": (lambda k: k.brokers[2].stop(), ("POST", "/v1/brokers/2/stop", {}), None),
     "brokers start": (lambda k: k.brokers[2].start(), ("POST", "/v1/brokers/2/start", {}), None),
     "brokers fail-log-dir": (
-        lambda k: k.brokers[2].fail_log_dir(),
-        ("POST", "/v1/brokers/2/log-dir/fail", {}),
+        lambda k: k.brokers[2].fail_log_dir(directory="/b"),
+        ("POST", "/v1/brokers/2/log-dir/fail", {"directory": "/b"}),
         None,
     ),
     "brokers repair-log-dir": (

@@ -133,12 +133,12 @@ class BrokerVerbs(AsyncPart):
         """Make a broker hang: it accepts connections, but reads no requests."""
         await self._ask("brokers pause")
 
-    async def fail_log_dir(self) -> None:
+    async def fail_log_dir(self, *, directory: str | None = None) -> None:
         """Fail a broker's log directory: KAFKA_STORAGE_ERROR, its leaders move, and the broker goes on."""
-        await self._ask("brokers fail-log-dir")
+        await self._ask("brokers fail-log-dir", **given(directory=directory))
 
     async def repair_log_dir(self) -> None:
-        """Repair a failed log directory: as in Kafka, the broker restarts to use it again."""
+        """Repair failed log directories: as in Kafka, the broker restarts to use them again."""
         await self._ask("brokers repair-log-dir")
 
     async def resume(self) -> None:

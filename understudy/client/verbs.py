@@ -134,12 +134,12 @@ class BrokerVerbs(Part):
         """Make a broker hang: it accepts connections, but reads no requests."""
         self._ask("brokers pause")
 
-    def fail_log_dir(self) -> None:
+    def fail_log_dir(self, *, directory: str | None = None) -> None:
         """Fail a broker's log directory: KAFKA_STORAGE_ERROR, its leaders move, and the broker goes on."""
-        self._ask("brokers fail-log-dir")
+        self._ask("brokers fail-log-dir", **given(directory=directory))
 
     def repair_log_dir(self) -> None:
-        """Repair a failed log directory: as in Kafka, the broker restarts to use it again."""
+        """Repair failed log directories: as in Kafka, the broker restarts to use them again."""
         self._ask("brokers repair-log-dir")
 
     def resume(self) -> None:
