@@ -1,6 +1,7 @@
 """A real client on an encrypted listener: librdkafka, with and without a certificate of its own."""
 
 import contextlib
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+import understudy
 from broker.access.tls.context import TlsError, context_of
 from broker.access.tls.principals import ANONYMOUS, MappingError, PrincipalMapping, distinguished_name
 from broker.server.listening import Listening, Tls
@@ -28,7 +30,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from tests.ports import free_ports
-from tests.serving import Server, start
+from tests.serving import Server, start, until
 from tests.wire import Wire
 
 UNREACHABLE = ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
@@ -42,6 +44,7 @@ class Secured:
     address: str
     authority: Path
     alice: Path
+    server: Server
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "super.users": r"User:CN=alice,OU=C,O=A\, B",
     }
     server = Server(start(settings=settings, topics=["t:1"], listeners=[f"SSL://127.0.0.1:{port}"]))
-    yield Secured(f"127.0.0.1:{port}", authority, alice)
+    yield Secured(f"127.0.0.1:{port}", authority, alice, server)
     server.process.stop()
 
 
@@ -95,6 +98,19 @@ def test_a_certificate_names_the_principal(secured: Secured) -> None:
     mine = {"ssl_certificate_location": str(secured.alice), "ssl_key_location": str(secured.alice)}
     assert outcome(secured, **trusting, **mine) == "written"
     assert outcome(secured, **trusting) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_handshake_that_fails_is_in_the_report(secured: Secured) -> None:
+    """Of a client that does not use TLS, and of one that does not trust the certificate; a good one adds nothing."""
+    kafka = understudy.connect(secured.server.process.ready.control_url or "")
+    trusting = {"security_protocol": "SSL", "ssl_ca_location": str(secured.authority)}
+    assert outcome(secured, **trusting) == "TOPIC_AUTHORIZATION_FAILED"
+    closed = "broker 1 closed the connection of 127.0.0.1:"
+    assert closed not in kafka.report().text
+    assert outcome(secured, security_protocol="PLAINTEXT") in UNREACHABLE
+    assert re.search(f"{closed}.* the client does not use TLS, as this listener does", kafka.report().text)
+    assert outcome(secured, security_protocol="SSL") in UNREACHABLE
+    until(lambda: re.search(f"{closed}.* the TLS handshake failed: .*unknown ca", kafka.report().text), "the alert")
 
 
 def test_a_certificate_is_enough_to_ask_for_a_delegation_token(secured: Secured) -> None:
