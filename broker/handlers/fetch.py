@@ -2,6 +2,7 @@
 
 Versions 4-18; 0-3 for emulated releases before 4.0. Sessions (KIP-227) from v7, leader epochs from v9, topic ids from
 v13, current leaders from v16. Differs from Kafka: all fetch sessions of a broker together hold 100,000 partitions.
+With `understudy.first.fetch.max.wait.ms`, which the fixtures set to 0, a connection's first wait for records ends then.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     reader = Reader(ctx, readings, limits)
     answers = reader.read()
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
-        await reader.wait(ctx.cluster.clock.poll_deadline_ms(request.max_wait_ms))
+        await reader.wait(ctx.cluster.clock.poll_deadline_ms(_wait_ms(request, ctx)))
         answers = reader.read()
     if quotas is not None and (throttle_ms := _charge(quotas, ctx, fetching, answers)):
         return fetching.throttled(throttle_ms)
@@ -58,6 +59,16 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)] if leaders else ()
         ctx.notes.encoded = None
     return response
+
+
+def _wait_ms(request: FetchRequest, ctx: RequestContext) -> int:
+    """Return how long a Fetch waits for records: `max_wait_ms`, less for the first one of a connection if it is set so.
+
+    A client's first Fetch has those partitions whose offsets it knows by then; the others wait for its answer.
+    """
+    first_ms = -1 if ctx.connection.has_waited else ctx.node.settings.int("understudy.first.fetch.max.wait.ms")
+    ctx.connection.has_waited = True
+    return request.max_wait_ms if first_ms < 0 else min(request.max_wait_ms, first_ms)
 
 
 def _charge(

@@ -36,10 +36,12 @@ FOR_TESTS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
     "understudy.auto.create.topics.at.once": "true",
+    "understudy.first.fetch.max.wait.ms": "0",
     **_HEARTBEATS,
 }
 """The settings of `--for-tests`. By default a new group waits 3 s for further members, a member of the consumer, share
-or streams protocol gets its assignment after 5 s, and a client retries for a topic that is being created.
+or streams protocol gets its assignment after 5 s, a client retries for a topic that is being created, and its first
+Fetch keeps the partitions waiting that are not in it.
 """
 
 

@@ -35,6 +35,8 @@ class Connection:
     """The journal's era at the first request: a connection of an earlier era has outlived a reset."""
     first_at_ms: int = 0
     """The cluster's time of the first request."""
+    has_waited: bool = False
+    """Whether a Fetch has waited on it for records."""
     begun: bool = False
     """Whether it has sent a request, that is, :meth:`begin` was called."""
     versions: Versions = field(default_factory=lambda: AS_EVER)

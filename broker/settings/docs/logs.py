@@ -90,6 +90,11 @@ TEXTS = {
         "UNKNOWN_TOPIC_OR_PARTITION, and clients retry after a pause, librdkafka after 100 ms. --lazy-coordinators "
         "takes precedence."
     ),
+    "understudy.first.fetch.max.wait.ms": (
+        "How long the first Fetch of a connection that has to wait for records waits at most; -1 is its max_wait_ms, "
+        "as in Kafka. A client sends it with the partitions whose offsets it knows by then, and requests the others "
+        "only after the response, which may come without records at any time."
+    ),
     "understudy.max.decompressed.batch.bytes": (
         "Maximum decompressed size of the records in one compressed batch. Kafka has no such limit; a small request "
         "can hold tens of gigabytes, which would keep the broker busy for minutes."

@@ -85,6 +85,8 @@ ROWS: tuple[Row, ...] = (
     Row("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), visibility=WHEN_SET),
     # Understudy's own: in Kafka, Metadata first returns UNKNOWN_TOPIC_OR_PARTITION for a topic that it creates.
     Row("understudy.auto.create.topics.at.once", BOOLEAN, False, visibility=WHEN_SET),
+    # Understudy's own: a client's first Fetch has only those of its partitions whose offsets have arrived.
+    Row("understudy.first.fetch.max.wait.ms", INT, -1, at_least(-1), visibility=WHEN_SET),
     # Understudy's own: Kafka limits only single records.
     Row("understudy.max.decompressed.batch.bytes", LONG, 2_147_483_639, at_least(1), visibility=WHEN_SET),
     # Understudy's own: when appended records are flushed: after every append, when a segment is closed, or never.
