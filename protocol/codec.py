@@ -8,7 +8,6 @@ import re
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -31,15 +30,16 @@ class BadFrame(Exception):
     """Frame that is not a valid request; its connection has to be closed."""
 
 
-@dataclass(slots=True)
 class RequestHeader:
     """Request header, version 1 or 2; a null client id is the empty string (core A.1.4)."""
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str = ""
-    body_at: int = 0
+    __slots__ = ("api_key", "api_version", "body_at", "client_id", "correlation_id")
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, client_id: str = "", body_at: int = 0
+    ) -> None:
+        self.api_key, self.api_version, self.correlation_id = api_key, api_version, correlation_id
+        self.client_id, self.body_at = client_id, body_at
 
 
 @cache

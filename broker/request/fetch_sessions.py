@@ -25,15 +25,14 @@ Key = tuple[str | UUID, int]
 """Topic name or id, as the client sends it, and partition."""
 
 
-@dataclass(slots=True)
 class Interest:
     """One partition of a fetch session, with the offsets last sent to the fetcher."""
 
-    topic: str
-    topic_id: UUID | None
-    asked: FetchPartition
-    sent_high_watermark: int = -1
-    sent_log_start: int = -1
+    __slots__ = ("asked", "sent_high_watermark", "sent_log_start", "topic", "topic_id")
+
+    def __init__(self, topic: str, topic_id: UUID | None, asked: FetchPartition) -> None:
+        self.topic, self.topic_id, self.asked = topic, topic_id, asked
+        self.sent_high_watermark = self.sent_log_start = -1
 
     @property
     def key(self) -> Key:
@@ -156,16 +155,21 @@ class SessionCache:
         return True
 
 
-@dataclass(slots=True)
 class Fetching:
     """One fetch request with its session resolved: the partitions to read, and how to answer."""
 
-    interests: Sequence[Interest]
-    session: Session | None = None
-    wants_session: bool = False
-    expected_epoch: int = 0
-    uses_topic_ids: bool = False
-    follower: bool = False
+    def __init__(
+        self,
+        interests: Sequence[Interest],
+        session: Session | None = None,
+        *,
+        wants_session: bool = False,
+        expected_epoch: int = 0,
+        uses_topic_ids: bool = False,
+        follower: bool = False,
+    ) -> None:
+        self.interests, self.session, self.wants_session = interests, session, wants_session
+        self.expected_epoch, self.uses_topic_ids, self.follower = expected_epoch, uses_topic_ids, follower
 
     def answer(
         self, cache: SessionCache, answers: Sequence[tuple[Interest, PartitionData]], now_ms: int

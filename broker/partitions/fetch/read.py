@@ -4,7 +4,6 @@ Rules: one partition (core E.2), waiting (core E.3), diverging epochs (core E.6)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from broker.replication.partition import ReplicatedPartition
@@ -30,15 +29,12 @@ NO_EPOCH = -1
 _NONE = ErrorCode.NONE
 
 
-@dataclass(slots=True)
 class Limits:
     """The limits of one response; its first batch may exceed them (KIP-74)."""
 
-    max_bytes: int
-    min_bytes: int
-    isolation: int
-    replica_id: int
-    rack_id: str = ""
+    def __init__(self, max_bytes: int, min_bytes: int, isolation: int, replica_id: int, rack_id: str = "") -> None:
+        self.max_bytes, self.min_bytes, self.isolation = max_bytes, min_bytes, isolation
+        self.replica_id, self.rack_id = replica_id, rack_id
 
     @property
     def follower(self) -> bool:
@@ -57,13 +53,13 @@ class Limits:
         return stable_offset if self.isolation == READ_COMMITTED else bounds.high_watermark
 
 
-@dataclass(slots=True)
 class Reading:
     """A partition of the request: the partition to read, or the response that refuses it."""
 
-    interest: Interest
-    partition: ReplicatedPartition | None
-    refused: PartitionData | None = None
+    def __init__(
+        self, interest: Interest, partition: ReplicatedPartition | None, refused: PartitionData | None = None
+    ) -> None:
+        self.interest, self.partition, self.refused = interest, partition, refused
 
 
 def find(
