@@ -307,5 +307,6 @@ FURTHER = (
     ("consumer-protocol/two-members", "ignores-revocation", "MUST"),
     ("sasl/wrong-password", "retries-refused-passwords", "SHOULD"),
     ("produce/silent-broker", "never-times-out", "SHOULD"),
+    ("produce/plain", "base-offset-for-all", "MUST"),
 )
 """Second mutations of a scenario, which break another of its checks; how binding that one is."""

@@ -62,7 +62,7 @@ beating AS (
   SELECT run, id, member_epoch, lag(id) OVER (PARTITION BY run, era, group_id, member_id ORDER BY id) AS previous_id
   FROM (SELECT run, era, id, get_json_object(request, '$.group_id') AS group_id, get_json_object(request, '$.member_id') AS member_id,
                try_cast(get_json_object(request, '$.member_epoch') AS INT) AS member_epoch
-        FROM calls WHERE api = 'ConsumerGroupHeartbeat' AND outcome = 'answered')
+        FROM calls WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat') AND outcome = 'answered')
 ),
 known AS (SELECT DISTINCT run, era, producer_id FROM granted),
 assigned AS (SELECT DISTINCT run, era, group_id, generation FROM assignments),

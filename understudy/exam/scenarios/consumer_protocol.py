@@ -286,6 +286,9 @@ def offsetfetch_stale_member_epoch(exercise: Exercise) -> None:
     second.poll_for(10)
     second.poll_quietly()
     exercise.require_exercised()
+    met = [each for each in exercise.journal(second.name, "OffsetFetch") if each.fault]
+    carried = any(group.get("member_id") for each in met for group in each.request.get("groups", ()))
+    exercise.require_situation(carried, "the library asks without its member id, and gets no such error of a broker")
     exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
     text = f"the application was bothered with what passes: {second.errors[:1]}"
     exercise.require(not second.errors, text, Level.SHOULD)
