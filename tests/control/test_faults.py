@@ -74,7 +74,9 @@ def fetch(wire: Wire, version: int, *partitions: int, session: tuple[int, int] =
 
 
 def errors(response: Any) -> dict[int, ErrorCode]:
-    """The error of each partition of a fetch."""
+    """The error of each partition of a fetch, each of which is there once."""
+    places = [p.partition_index for t in response.responses for p in t.partitions]
+    assert len(places) == len({*places})
     return {p.partition_index: p.error_code for t in response.responses for p in t.partitions}
 
 
@@ -91,6 +93,8 @@ def test_a_partition_of_a_fetch_session_fails(plane: ControlPlane, version: int)
     assert errors(failed) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
     assert failed.error_code is E.NONE
     assert errors(fetch(wire, version, session=(first.session_id, 2))) == {0: E.NONE, 1: E.NONE}
+    add(plane, {"error": "OFFSET_NOT_AVAILABLE"}, api="Fetch", topic="t", partition=1)
+    assert errors(fetch(wire, version, 0, 1, topic_id=topic_id)) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
 
 
 def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:

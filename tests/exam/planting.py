@@ -202,7 +202,8 @@ which scenario finds each: one that does, not the only one. A scenario that the 
 patience (3 s) is not played.
 
 Ten of the faults in behaviour were planned from the protocol before the scenarios of their areas were read, to find
-blind spots: {ten}. The exam of that day found the first of them; a scenario for each kind of the others has been added."""
+blind spots: {ten}.
+The exam of that day found the first of them; a scenario for each of the others has been added."""
 
 
 def recorded() -> Table:

@@ -40,9 +40,14 @@ def _has_error(level: Level) -> bool:
 
 
 def identity(level: Level, element: Message) -> tuple[Any, ...]:
-    """Return the identity of a list item; two items with the same identity are the same item."""
+    """Return the identity of a list item; two items with the same identity are the same item.
+
+    Of a topic with an id its name is no part: a request has the id alone, and a response both (KIP-516).
+    """
     names = [name for names in level.own.values() for name in names]
     names += [name for name in _FURTHER_NAMES if name in level.cls.__slots__ and name not in names]
+    if getattr(element, "topic_id", None):
+        names = [name for name in names if name not in {"topic", "name"}]
     return tuple(getattr(element, name) for name in names)
 
 

@@ -113,7 +113,7 @@ for _code in (
 ):
 
     def _refused(exercise: Exercise, code: str = _code) -> None:
-        exercise.fault(api="Fetch", error=code)
+        exercise.fault(api="Fetch", topic="t", partition=0, error=code)
         read_twenty(exercise)
 
     _slug = _code.lower().replace("_", "-")

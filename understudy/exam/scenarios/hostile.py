@@ -187,7 +187,7 @@ def unexpected_produce_error(exercise: Exercise) -> None:
 def unexpected_fetch_error(exercise: Exercise) -> None:
     """Return SNAPSHOT_NOT_FOUND, once. A consumer that has reported the error need not continue."""
     exercise.write(numbered(10, "a"))
-    exercise.fault(api="Fetch", error="SNAPSHOT_NOT_FOUND")
+    exercise.fault(api="Fetch", topic="t", partition=0, error="SNAPSHOT_NOT_FOUND")
     consumer = exercise.consumer()
     consumer.assign(0)
     until = exercise.deadline()

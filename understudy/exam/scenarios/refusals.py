@@ -332,7 +332,7 @@ for _api, _code in (
 for _code in ("UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE"):
 
     def _fetch_refused(exercise: Exercise, code: str = _code) -> None:
-        exercise.fault(api="Fetch", error=code)
+        exercise.fault(api="Fetch", topic="t", partition=0, error=code)
         read_twenty(exercise)
 
     scenario(
@@ -349,7 +349,7 @@ for _code in ("TOPIC_AUTHORIZATION_FAILED", "CORRUPT_MESSAGE"):
 
     def _fetch_refused_for_good(exercise: Exercise, code: str = _code) -> None:
         exercise.write(numbered(10))
-        exercise.fault(api="Fetch", error=code, times=None)
+        exercise.fault(api="Fetch", topic="t", partition=0, error=code, times=None)
         consumer = exercise.consumer()
         consumer.assign(0)
         until = exercise.deadline()

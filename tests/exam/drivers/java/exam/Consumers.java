@@ -13,7 +13,6 @@ import java.util.Properties;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -80,12 +79,13 @@ final class Consumers {
         out.put("errors", Collections.emptyList());
         long most = command.has("max_records") ? command.number("max_records") : Long.MAX_VALUE;
         Duration wait = command.timeout();
+        Consumer<byte[], byte[]> consumer = of(command);
         try {
             for (int before = -1; before < records.size() && records.size() < most; wait = Duration.ZERO) {
                 before = records.size();
-                for (ConsumerRecord<byte[], byte[]> each : of(command).poll(wait)) records.add(record(each));
+                for (ConsumerRecord<byte[], byte[]> each : consumer.poll(wait)) records.add(record(each));
             }
-        } catch (KafkaException refused) {
+        } catch (RuntimeException refused) { // an error code that it does not expect is no KafkaException
             out.put("errors", Collections.singletonList(Errors.of(refused)));
         }
         return out;
