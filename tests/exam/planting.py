@@ -133,9 +133,9 @@ def spread(names: Sequence[str], limit: int) -> list[str]:
     chosen = list(names[: limit // 2])  # those that are about it
     while len(chosen) < limit and any(queues.values()):
         for queue in queues.values():
-            if queue and len(chosen) < limit:
-                chosen.append(queue.pop(0))
-    return list(dict.fromkeys(chosen))
+            if queue and len(chosen) < limit and (name := queue.pop(0)) not in chosen:
+                chosen.append(name)
+    return chosen
 
 
 def search(table: Sequence[Fault], observed: Observed, jobs: int, plays: int) -> list[Found]:
@@ -202,7 +202,8 @@ which scenario finds each: one that does, not the only one. A scenario that the 
 patience (3 s) is not played.
 
 Ten of the faults in behaviour were planned from the protocol before the scenarios of their areas were read, to find
-blind spots: {ten}.
+blind spots:
+{ten}.
 The exam of that day found the first of them; a scenario for each of the others has been added."""
 
 
@@ -230,7 +231,7 @@ def page(table: Table) -> str:
     sums = {kind: summed(count) for kind, count in counts.items()}
     lines += [f"| {kind} | {' | '.join(map(str, numbers))} |" for kind, numbers in sums.items()]
     total, found, equivalent, missed = (sum(column) for column in zip(*sums.values(), strict=True))
-    lines += ["", "## Missed", "", "| kind | faults |", "|---|---|"]
+    lines += ["", "## Missed", "", "| kind | faults |", "|---|---|"] if missed else []
     for kind, row in table.items():
         missing = [f"`{fault}`" for name, faults in row.items() if name.startswith(MISSED) for fault in faults]
         lines += [f"| {kind} | {', '.join(sorted(missing))} |"] if missing else []

@@ -155,9 +155,12 @@ class Runner:
         cluster.reset(disconnect=True)
         clients: list[wire.Client] = []
         verdict, problem, evidence = self._attempt(cluster, scenario, clients)
-        if verdict in {Verdict.NOT_SUPPORTED, Verdict.NOT_EXERCISED}:
+        if verdict is Verdict.NOT_SUPPORTED:
             return verdict, problem, evidence
-        return with_wire(cluster, scenario, clients, verdict, problem, evidence)
+        found = with_wire(cluster, scenario, clients, verdict, problem, evidence)
+        if verdict is Verdict.NOT_EXERCISED and found[0] is not Verdict.FAIL:  # a MUST may be why it did not arise
+            return verdict, problem, evidence
+        return found
 
     def _attempt(
         self, cluster: Cluster, scenario: Scenario, clients: list[wire.Client]
