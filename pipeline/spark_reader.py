@@ -5,30 +5,26 @@ so that neither the driver's Java nor Spark's limit for results has to hold the 
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipeline.audits.engine import EngineError
 from pipeline.duck.engine import DuckEngine
-from pipeline.duck.reader import Decode, LocalReader, Piece
+from pipeline.duck.reader import LocalReader
+from pipeline.pieces import FILES, Decode, Piece, decoded
 from pipeline.rendering.text import last_line
 from pipeline.schemas import ddl
 from pipeline.splits import pack
-from pipeline.workers import settle
 
 SMALL_BYTES = 8 << 20
 """Up to this size this process decodes the pieces sooner than Spark starts the tasks."""
 _JOB_BYTES = 8 << 30
 """Input of one job."""
-_FILE_ROWS = 1_000_000
-"""Rows of one Parquet file."""
-_FILES = pa.schema([pa.field("name", pa.string()), pa.field("content", pa.binary())])
 
 
 class SparkReader:
@@ -67,47 +63,10 @@ class SparkReader:
         self, decode: Decode, tasks: Sequence[Piece], schemas: Mapping[str, pa.Schema]
     ) -> Iterator[tuple[str, bytes]]:
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
-        work = partial(_decoded, decode=decode, tasks=tasks, schemas=dict(schemas))
+        work = partial(decoded, decode=decode, tasks=tasks, schemas=dict(schemas))
         try:
-            found = numbers.mapInArrow(work, ddl(_FILES)).toArrow()
+            found = numbers.mapInArrow(work, ddl(FILES)).toArrow()
         except PySparkException as error:
             raise EngineError(last_line(error)) from error
         for rows in found.to_batches():
             yield from zip(rows.column("name").to_pylist(), rows.column("content").to_pylist(), strict=True)
-
-
-def _decoded(
-    numbers: Iterable[pa.RecordBatch], *, decode: Decode, tasks: Sequence[Piece], schemas: Mapping[str, pa.Schema]
-) -> Iterator[pa.RecordBatch]:
-    """Return the rows of some tasks as the contents of Parquet files."""
-    settle()
-    for batch in numbers:
-        for number in batch.column("id").to_pylist():
-            files: dict[str, _File] = {}
-            for piece in tasks[number].what:
-                for name, rows in decode(piece.what):
-                    file = files.get(name) or files.setdefault(name, _File(schemas[name]))
-                    file.write(rows)
-                    if file.rows >= _FILE_ROWS:
-                        yield files.pop(name).row(name)
-            for name, file in files.items():
-                yield file.row(name)
-
-
-class _File:
-    """A Parquet file in memory."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.rows = 0
-        self._buffer = pa.BufferOutputStream()
-        self._writer = pq.ParquetWriter(self._buffer, schema, compression="zstd")
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        self._writer.write_batch(rows)
-        self.rows += len(rows)
-
-    def row(self, name: str) -> pa.RecordBatch:
-        """Close it, and return its row of `_FILES`."""
-        self._writer.close()
-        content = self._buffer.getvalue().to_pybytes()
-        return pa.RecordBatch.from_pydict({"name": [name], "content": [content]}, schema=_FILES)

@@ -1,4 +1,4 @@
-"""Decodes the logs of the audits' tables, piece by piece (`pipeline.duck.reader`)."""
+"""Decodes logs and journals for the audits' tables, piece by piece (`pipeline.pieces`)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -9,10 +9,12 @@ from pipeline.audits.history import READ, History
 from pipeline.audits.sidecar_files import PartitionFiles, index_entries
 from pipeline.decoding.columns import repeated
 from pipeline.directory import Partition
-from pipeline.duck.reader import Piece
+from pipeline.journal import JournalRange, cut, find_files, read_lines
+from pipeline.pieces import Piece
 from pipeline.plan import plan_batches, plan_records, read_batches, read_records
 from pipeline.query import Query, record_schema
 from pipeline.replicas import find_partitions
+from pipeline.schemas import JOURNAL
 from pipeline.splits import SPLIT_BYTES, Split
 
 Log = tuple[str, Partition]
@@ -120,3 +122,15 @@ def indexes_of(files: Iterable[PartitionFiles]) -> list[Piece]:
 def read_index(file: tuple[str, str]) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the entries of an index file (`sidecar_files.INDEXES`)."""
     yield "indexes", index_entries(*file)
+
+
+def lines_of(path: str) -> list[Piece]:
+    """Return the pieces of a journal. Raises FileNotFoundError: there is none."""
+    files = find_files(path)
+    return [Piece(each, (each.stop or file.size) - each.start) for file in files for each in cut(file, SPLIT_BYTES)]
+
+
+def read_wire(span: JournalRange) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the requests and responses in a range of a journal (`schemas.JOURNAL`). Raises DamagedError."""
+    for rows in read_lines(span, JOURNAL):
+        yield "wire", rows

@@ -5,23 +5,14 @@ batch, not for each record. All queries run in DuckDB in either case.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.duck.engine import TABLE_ROWS, DuckEngine
-
-Decode = Callable[[Any], Iterator[tuple[str, pa.RecordBatch]]]
-"""Returns the rows of a piece with the names of their tables; a function of a module, since tasks import it."""
-
-
-class Piece(NamedTuple):
-    """What one call decodes, and its size in bytes."""
-
-    what: Any
-    size: int
+from pipeline.pieces import Decode, Piece
 
 
 class Reader(Protocol):

@@ -1,6 +1,6 @@
 """Makes the tables of the audits in DuckDB, from files that this process or Spark decodes (`pipeline.duck.reader`)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,10 +17,8 @@ from pipeline.audits.registry import LOG_VIEWS, PARTITION_VIEWS, view
 from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree
 from pipeline.conformance import tables
 from pipeline.duck.engine import DuckEngine
-from pipeline.duck.reader import LocalReader, Piece, Reader
-from pipeline.journal import JournalRange, cut, find_files, read_lines
+from pipeline.duck.reader import LocalReader, Reader
 from pipeline.schemas import BATCHES, JOURNAL, STATE
-from pipeline.splits import SPLIT_BYTES
 
 COORDINATORS, METADATA = "coordinators_", "metadata_"
 """Prefixes of the tables of all replicas' records."""
@@ -162,14 +160,7 @@ def register_journal(
 
 def read_wire(engine: DuckEngine, path: str, reader: Reader) -> None:
     """Make the table of a journal's lines."""
-    files = find_files(path)
-    ranges = [Piece(each, (each.stop or file.size) - each.start) for file in files for each in cut(file, SPLIT_BYTES)]
-    reader.read(engine, {"wire": JOURNAL}, _lines, ranges)
-
-
-def _lines(span: JournalRange) -> Iterator[tuple[str, pa.RecordBatch]]:
-    for rows in read_lines(span, JOURNAL):
-        yield "wire", rows
+    reader.read(engine, {"wire": JOURNAL}, logs.read_wire, logs.lines_of(path))
 
 
 def journal_views(engine: DuckEngine, names: Sequence[str] = journal.VIEWS) -> None:

@@ -1,4 +1,4 @@
-"""Decodes the records of the reports, piece by piece (`pipeline.duck.reader`): sizes, and a sample of the values."""
+"""Decodes the records of the reports, piece by piece (`pipeline.pieces`): sizes, and a sample of the values."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.duck.reader import Piece
+from pipeline.pieces import Piece
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Query, record_schema
 from pipeline.replicas import find_partitions

@@ -17,8 +17,8 @@ from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.dialect import in_duckdb
 from pipeline.duck.engine import DuckEngine
-from pipeline.duck.reader import Decode, Piece
 from pipeline.duck.tables import DuckTables
+from pipeline.pieces import Decode, Piece
 from pipeline.splits import Split
 from tests.pipeline.directory_mutations import plant, restore
 from tests.pipeline.file_mutations import Fault

@@ -195,3 +195,24 @@ def commit_beyond_end(where: Planting, topic: str) -> Places:
     where.shelf(topic).data(3)
     where.committed_offset("beyond", topic, 0, 50)
     return {"commit-beyond-end": {(0, 50)}}
+
+
+@plant
+def commit_before_start(where: Planting, topic: str) -> Places:
+    """A group has not read what was deleted; another one is at the start."""
+    where.shelf(topic, start=20).data(3)
+    where.committed_offset("late", topic, 0, 12)
+    where.committed_offset("in-time", topic, 0, 20)
+    return {"commit-before-start": {(0, 12)}}
+
+
+@plant
+def retention_overdue(where: Planting, topic: str) -> Places:
+    """Two segments are beyond retention.ms; the third is not, and keeps an older one behind it."""
+    log = where.shelf(topic, retention_ms="60000")
+    day_ms = 86_400_000
+    for at_ms in (where.now_ms - 2 * day_ms, where.now_ms - day_ms, None, where.now_ms - day_ms):
+        log.data(3, at_ms=at_ms)
+        log.roll()
+    log.data(3)
+    return {"retention-overdue": {(0, 0), (0, 3)}}

@@ -330,6 +330,14 @@ def batch_beyond_the_largest(where: Planting, topic: str) -> Places:
 
 
 @plant
+def record_before_the_window(where: Planting, topic: str) -> Places:
+    """The topic has had message.timestamp.before.max.ms of a day since it was created; a batch is 25 hours older."""
+    log = where.shelf(topic, message_timestamp_before_max_ms="86400000")
+    log.data(3)
+    return {"batch-setting": {(0, log.data(3, at_ms=where.now_ms - 90_000_000))}}
+
+
+@plant
 def segment_beyond_the_largest(where: Planting, topic: str) -> Places:
     """The topic has had this segment.bytes since it was created; one batch alone may be larger."""
     log = where.shelf(topic, segment_bytes="600")

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import chosen
 from pipeline.decoding.damage import DamagedError
+from pipeline.duck.tables import DuckTables
 from pipeline.journal import cut, find_files, read_lines
 from pipeline.reading import read_journal
 from pipeline.schemas import JOURNAL
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.logs import rows
 from tests.serving import start, until
 
@@ -119,3 +124,21 @@ def test_files_are_read_run_by_run(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no journal there"):
         rows(read_journal(tmp_path / "empty"))
+
+
+def test_a_produce_response_that_was_not_sent_contradicts_nothing(tmp_path: Path) -> None:
+    """The broker stopped before it sent it, so no producer has it; sent, the same response is a finding."""
+    cases: dict[str, set[str]] = {"closed: the broker stopped": set(), "answered": {"produce-answer"}}
+    for outcome, expected in cases.items():
+        wiring = Wiring(Planting(tmp_path / f"data-{len(expected)}"))
+        wiring.where.shelf("orders").data(3)
+        number = wiring.connect("app").produce("orders", offset=0, count=3)
+        line = wiring.lines[number - 1]
+        line["outcome"] = outcome
+        line["response"]["responses"][0]["partition_responses"][0]["log_start_offset"] = 9
+        wiring.where.close()
+        tables = DuckTables(str(wiring.where.root), str(wiring.write(tmp_path / f"journal-{len(expected)}")))
+        tables.register()
+        found = ask_all(tables.engine, chosen(["produce-answer"], has=["journal"]))
+        tables.forget()
+        assert {each.check.name for each in found} == expected

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-SHIPPED = ("cramjam", "crc32c")
+SHIPPED = ("cramjam", "crc32c", "xxhash")
 """Dependencies that executors do not have; their own dependencies are shipped too."""
 
 

@@ -4,20 +4,24 @@
 -- An accepted batch has an offset that is not before the log start, and no error message; a rejected one has no offset; a log append time
 -- is that of the batch; each requested partition has one result, and no other has one. The producer draws wrong conclusions about its
 -- records.
-WITH answered AS (
+WITH judged AS (
+  SELECT run, id, request, response FROM calls
+  WHERE api = 'Produce' AND outcome = 'answered' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0
+    AND coalesce(get_json_object(request, '$.acks'), '-1') <> '0'
+),
+answered AS (
   SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition, piece.error_code AS error,
          piece.base_offset, piece.log_start_offset, piece.log_append_time_ms, size(coalesce(piece.record_errors, array())) > 0 OR coalesce(piece.error_message, '') <> '' AS has_errors
   FROM (SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<name STRING, topic_id STRING, partition_responses
           ARRAY<STRUCT<index INT, error_code STRING, base_offset BIGINT, log_start_offset BIGINT, log_append_time_ms BIGINT, record_errors ARRAY<STRUCT<batch_index INT>>, error_message STRING>>>>') AS got
-        FROM calls WHERE api = 'Produce' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+        FROM judged)
   CROSS JOIN LATERAL explode(got.responses) AS answer_rows(answer) CROSS JOIN LATERAL explode(answer.partition_responses) AS piece_rows(piece)
 ),
 asked AS (
   SELECT run, id, coalesce(nullif(data.name, ''), data.topic_id) AS topic_key, piece.index AS partition
   FROM (SELECT run, id, from_json(request, 'topic_data ARRAY<STRUCT<name STRING, topic_id STRING, partition_data
           ARRAY<STRUCT<index INT>>>>') AS sent
-        FROM calls WHERE api = 'Produce' AND outcome = 'answered' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0
-          AND coalesce(get_json_object(request, '$.acks'), '-1') <> '0')
+        FROM judged)
   CROSS JOIN LATERAL explode(sent.topic_data) AS data_rows(data) CROSS JOIN LATERAL explode(data.partition_data) AS piece_rows(piece)
 )
 SELECT run, id, topic_key AS topic, min(partition) AS partition
