@@ -25,6 +25,7 @@ from benchmarks import (
     report,
     secured,
     shares,
+    simulation,
     variants,
 )
 from benchmarks.machine import description
@@ -86,6 +87,7 @@ def main() -> None:
         *shares.ROWS,
         *java.ROWS,
         *process.ROWS,
+        *simulation.ROWS,
         *readme.ROWS,
     )
     if options.list:

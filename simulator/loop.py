@@ -181,6 +181,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 program.kept_calls.append(handle)
         return handle
 
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # as call_soon
+    """There is one thread."""
+
     def call_at(  # type: ignore[override]
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:

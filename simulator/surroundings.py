@@ -10,12 +10,14 @@ import ctypes
 import datetime as dt
 import gc
 import importlib.util
+import itertools
 import os
 import random
 import sys
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from random import Random
@@ -119,6 +121,8 @@ def surroundings(loop: VirtualLoop, seed: int) -> Iterator[Surroundings]:
         _patch_datetime(changes, around)
         _patch_ids(changes, around)
         _reset_aiokafka(changes, around)
+        _order_weak_sets(changes)
+        _serve_in_tasks(changes, loop)
         _current = around
         random.seed(f"{seed} global")  # noqa: TID251 - the generator that programs use
         try:
@@ -227,3 +231,95 @@ def _reset_aiokafka(changes: ExitStack, around: Surroundings) -> None:
     changes.enter_context(replaced(metadata, "brokers", in_order))
     producer = importlib.import_module("aiokafka").AIOKafkaProducer
     changes.enter_context(replaced(producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0))
+
+
+class _Ordered(set[Any]):
+    """A set in the order in which its elements were added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order: dict[Any, None] = {}
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order)
+
+    def add(self, element: Any) -> None:
+        super().add(element)
+        self._order.setdefault(element)
+
+    def discard(self, element: Any) -> None:
+        super().discard(element)
+        self._order.pop(element, None)
+
+    def remove(self, element: Any) -> None:
+        super().remove(element)
+        del self._order[element]
+
+    def pop(self) -> Any:
+        element = next(iter(self._order), None)
+        self.remove(element)
+        return element
+
+    def clear(self) -> None:
+        super().clear()
+        self._order.clear()
+
+
+def _order_weak_sets(changes: ExitStack) -> None:
+    """Let new weak sets, such as of FastStream's subscribers, have the order of additions, not of addresses."""
+    create = weakref.WeakSet.__init__
+
+    def created(self: Any, data: Any = None) -> None:
+        create(self)
+        self.data = _Ordered()
+        for each in () if data is None else data:
+            self.add(each)
+
+    changes.enter_context(replaced(weakref.WeakSet, "__init__", created))
+
+
+def _serve_in_tasks(changes: ExitStack, loop: VirtualLoop) -> None:
+    """Let services of mode that have a thread and a loop of their own, as the consumer of Faust, be tasks of this loop.
+
+    They exchange nothing with their parent but calls between the loops.
+    """
+    if "faust" not in sys.modules:
+        return
+    service = importlib.import_module("mode.threads").ServiceThread
+    create = service.__init__
+
+    class Worker:
+        """Takes the place of the thread."""
+
+        def __init__(self, served: Any) -> None:
+            self._served = served
+
+        def start(self) -> None:
+            self._task = loop.create_task(self._served._serve())  # noqa: SLF001 - what the thread runs
+
+        def stop(self) -> None:
+            """Do nothing: the service has ended before the thread is waited for."""
+
+    def created(self: Any, *, thread_loop: Any = None, **options: Any) -> None:
+        create(self, thread_loop=thread_loop or loop, **options)
+
+    async def nothing(_: Any) -> None:
+        """Do nothing: the other tasks of the loop are not the thread's."""
+
+    for name, value in (("__init__", created), ("Worker", Worker), ("_gather_remaining_tasks", nothing)):
+        changes.enter_context(replaced(service, name, value))
+    for module, name in (("faust.channels", "Channel"), ("mode.services", "ServiceBase")):
+        changes.enter_context(replaced(getattr(importlib.import_module(module), name), "__hash__", _numbered()))
+
+
+def _numbered() -> Callable[[Any], int]:
+    """Return a hash by the order in which objects are first hashed: sets of them have the same order in each run."""
+    numbers = itertools.count()
+
+    def number(self: Any) -> int:
+        if "_simulated_hash" not in self.__dict__:
+            self.__dict__["_simulated_hash"] = next(numbers)
+        own: int = self.__dict__["_simulated_hash"]
+        return own
+
+    return number

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Counts the seeds that find each mistake: python count.py 1-40 [MISTAKE ...], on all cores."""
 
 import os

@@ -169,3 +169,20 @@ def test_the_table_names_codes_of_kafka() -> None:
     assert {
         code for classes in CODES.values() for codes in classes.values() for code in codes
     } <= ErrorCode.__members__.keys()
+
+
+def test_generations_are_compared_in_the_order_of_their_grants() -> None:
+    """A coordinator that failed may grant a lower one; the one before it is then the old one."""
+
+    def join(number: int, generation: int) -> JournalEntry:
+        answer = {"error_code": "NONE", "member_id": "m", "generation_id": generation}
+        return JournalEntry(number, 0, "JoinGroup", 5, request={"group_id": "g", "member_id": ""}, response=answer)
+
+    def beat(number: int, generation: int) -> JournalEntry:
+        request = {"group_id": "g", "member_id": "m", "generation_id": generation}
+        return JournalEntry(number, 0, "Heartbeat", 3, request=request, response={"error_code": "NONE"})
+
+    right = [join(1, 3), beat(2, 3), join(3, 2), beat(4, 2)]
+    assert wire.broken_rules(right) == []
+    (problem,) = wire.broken_rules([*right, beat(5, 3)])
+    assert str(problem).endswith("generation 3 is used after generation 2")

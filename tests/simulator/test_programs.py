@@ -3,12 +3,14 @@
 import argparse
 import asyncio
 import datetime as dt
+import gc
 import random
 import re
 import ssl
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
@@ -438,3 +440,25 @@ def test_client_logs_are_checked_by_one_call() -> None:
     assert calm_run(lambda sim: main(sim, 1)).findings == ()
     (finding,) = calm_run(lambda sim: main(sim, 2)).findings
     assert "history-duplicate: one record at two offsets" in finding
+
+
+def test_weak_sets_are_in_the_order_of_additions() -> None:
+    """Not in that of addresses in memory: libraries iterate over their subscribers."""
+
+    class Subscriber:
+        """Hashed by its address."""
+
+    async def main(_: Simulation) -> None:
+        kept = [Subscriber() for _ in range(200)]
+        ordered = weakref.WeakSet(kept)
+        assert list(ordered) == kept
+        ordered.discard(kept[3])
+        ordered.add(kept[3])
+        assert list(ordered) == [*kept[:3], *kept[4:], kept[3]]
+        first = ordered.pop()
+        assert first is kept[0]
+        del first, kept[:2]
+        gc.collect()
+        assert len(ordered) == len(list(ordered)) == 198
+
+    assert calm_run(main).findings == ()
