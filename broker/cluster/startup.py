@@ -249,6 +249,7 @@ def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) ->
     Raises:
         WrongDirectoryError: two directories have a log of the same partition, or one has records only for Kafka.
     """
+    _check_all_named(cluster, node)
     now_ms = cluster.clock.now_ms()
     for log_dir in node.log_dirs:
         log_dir.load_all(publisher.config_of, now_ms=now_ms)
@@ -260,6 +261,20 @@ def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) ->
     if twice := next((key for key, count in keys.items() if count > 1), None):
         raise WrongDirectoryError(f"two log directories of broker {node.id} have a log of {twice[0]}-{twice[1]}")
     node.up = True
+
+
+def _check_all_named(cluster: ClusterBase, node: Node) -> None:
+    """Refuse fewer log directories than the broker had if a missing one has replicas: they would begin empty."""
+    registration = cluster.image.brokers.get(node.id)
+    if registration is None or len(registration.directories) <= len(node.log_dirs):
+        return
+    missing = set(registration.directories) - {log_dir.directory_id for log_dir in node.log_dirs}
+    for topic, index, state in cluster.image.all_partitions():
+        if state.directory_of(node.id) in missing:
+            raise WrongDirectoryError(
+                f"broker {node.id} has replicas, such as {topic.name}-{index}, in a log directory that is not named; "
+                "name all of them in --data-dir, or move the replicas before one is left out"
+            )
 
 
 def _is_stray(cluster: ClusterBase, node: Node, log: PartitionLog) -> bool:

@@ -23,7 +23,6 @@ from protocol.log_records.metadata import (
     BROKER_UNFENCED,
     BrokerRegistrationChangeRecord,
     Endpoint,
-    PartitionChangeRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     SupportedFeature,
@@ -172,17 +171,13 @@ def assign_directories(
     for (topic_id, index), directory_id in assignments.items():
         topic = controller.image.topics_by_id.get(topic_id)
         partition = None if topic is None else topic.partitions.get(index)
-        if (
-            partition is None
-            or broker_id not in partition.replicas
-            or partition.directory_of(broker_id) == directory_id
-        ):
+        if topic is None or partition is None or broker_id not in partition.replicas:
             continue
         directories = tuple(
             directory_id if replica == broker_id else partition.directory_of(replica) for replica in partition.replicas
         )
-        records.append(PartitionChangeRecord(index, topic_id, directories=directories))
-    return records
+        records.append(controller.change(topic, index, directories=directories).record())
+    return [record for record in records if record is not None]
 
 
 def unregister(controller: Controller, broker_id: int) -> list[Any]:

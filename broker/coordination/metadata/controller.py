@@ -1,7 +1,7 @@
 """Inputs of every metadata decision: the current image, the controller's settings, new ids and random numbers."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from broker.coordination.metadata.elections import Election, PartitionChange, Rules
@@ -75,19 +75,26 @@ class Controller:
         *,
         election: Election | None = None,
         may_lead: Callable[[int], bool] | None = None,
+        directories: tuple[UUID, ...] | None = None,
     ) -> PartitionChange:
-        """Return a change of one partition; by default with an unclean election if the topic allows it."""
+        """Return a change of one partition; by default with an unclean election if the topic allows it.
+
+        ``directories`` are those of its replicas from now on, if they change.
+        """
         if election is None:
             election = Election.UNCLEAN if self.unclean_allowed(topic.name) else Election.ONLINE
         partition, is_active = topic.partitions[index], may_lead or self.image.active
+        located = partition if directories is None else replace(partition, directories=directories)
         rules = Rules(
-            may_lead=lambda replica: is_active(replica) and self._online(replica, partition),
+            may_lead=lambda replica: is_active(replica) and self._online(replica, located),
             directory_of=self.directory_of,
             min_isr=self.min_isr(topic.name),
             elr=self.elr,
             election=election,
         )
-        return PartitionChange(topic.id, index, partition, rules)
+        change = PartitionChange(topic.id, index, partition, rules)
+        change.directories = located.directories
+        return change
 
     def without_broker(
         self,

@@ -46,6 +46,8 @@ class PartitionChange:
         self.replicas: Replicas = partition.replicas
         self.adding: Replicas = partition.adding_replicas
         self.removing: Replicas = partition.removing_replicas
+        self.directories: tuple[UUID, ...] = partition.directories
+        """Of the replicas before the change, in their order."""
         self.unclean_shutdowns: frozenset[int] = frozenset()
         """Brokers after an unclean shutdown, which are removed from the ELR."""
         self.recovering = partition.recovering
@@ -139,7 +141,7 @@ class PartitionChange:
 
     def _directories(self) -> tuple[UUID, ...] | None:
         now = self._now
-        known = dict(zip(now.replicas, now.directories, strict=False))
+        known = dict(zip(now.replicas, self.directories, strict=False))
         found = tuple(known[r] if r in known else self._rules.directory_of(r) for r in self.replicas)
         return None if found == now.directories else found
 

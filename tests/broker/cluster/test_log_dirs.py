@@ -3,6 +3,7 @@
 What a client sees of them, here and on a real Kafka, is in ``tests/scenarios/core/test_log_dirs.py``.
 """
 
+import shutil
 from pathlib import Path
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from broker.coordination.metadata.image import UNASSIGNED_DIRECTORY
 from broker.coordination.metadata.topics import NewTopic
 from broker.request.node import Node
 from protocol.errors import ErrorCode, KafkaError
+from storage.log_dir import WrongDirectoryError
 from tests.scenarios.transactions.harness import Stage, running
 from tests.storage.logs import contents, records_batch
 
@@ -180,6 +182,51 @@ async def test_the_directory_with_the_metadata_does_not_fail_alone() -> None:
         await stage.pass_time(0)
         leaders = [stage.cluster.image.topics["t"].partitions[index].leader for index in (0, 1)]
         assert sorted(leaders) == [-1, 1]
+
+
+async def refused(*data_dirs: Path) -> str:
+    """The sentence with which a start on these directories ends."""
+    with pytest.raises(BaseExceptionGroup) as group:
+        async with running(data_dir=data_dirs):
+            pass
+    (error,) = group.value.exceptions
+    assert isinstance(error, WrongDirectoryError)
+    return str(error)
+
+
+async def test_directories_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    """One is missing, the order is another one, one is a copy; nothing is written, and together they are served."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    async with running(topics={"t": 2}, data_dir=(a, b)) as stage:
+        await stage.pass_time(0)
+        for index in (0, 1):
+            append(stage, b"v", index=index)
+    assert "has replicas, such as t-0, in a log directory that is not named" in await refused(a)
+    assert "is not in the first directory" in await refused(b, a)
+    shutil.copytree(b, tmp_path / "copy")
+    assert "both have the same directory.id" in await refused(a, b, tmp_path / "copy")
+    shutil.copytree(b / "t-0", a / "t-0")
+    assert "two log directories of broker 1 have a log of t-0" in await refused(a, b)
+    shutil.rmtree(a / "t-0")
+    async with running(data_dir=(a, b, tmp_path / "new")) as stage:
+        assert [values(stage, index=index) for index in (0, 1)] == [[b"v"], [b"v"]]
+        metadata = stage.cluster.metadata
+        metadata.submit(lambda _now_ms: metadata.machine.create_topics([NewTopic("more", 1)]))
+        assert ("more", 0) in stage.cluster.nodes[1].log_dirs[2].logs
+
+
+async def test_an_empty_directory_in_the_place_of_a_lost_one_is_filled_again(tmp_path: Path) -> None:
+    """As on Kafka, the replicas that were in it begin empty, and lead where there are no others."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    async with running(topics={"t": 2}, data_dir=(a, b)) as stage:
+        await stage.pass_time(0)
+        for index in (0, 1):
+            append(stage, b"v", index=index)
+    async with running(data_dir=(a, tmp_path / "c")) as stage:
+        await stage.pass_time(0)
+        assert [values(stage, index=index) for index in (0, 1)] == [[], [b"v"]]
+        assert [stage.cluster.image.topics["t"].partitions[index].leader for index in (0, 1)] == [1, 1]
+        assert directories(stage) == (stage.cluster.nodes[1].log_dirs[1].directory_id,)
 
 
 async def test_a_reset_and_a_snapshot_have_all_directories(tmp_path: Path) -> None:
