@@ -249,7 +249,7 @@ class SeeksToCommitted(Mistake):
 class KeepsProducerAfterError(Mistake):
     """After an error of Kafka's, the transaction is aborted and repeated.
 
-    All that follow may be out of order, for ever: most likely, a batch that was given up leaves a gap in the sequence.
+    All that follow are out of order, for ever: the batch that was given up leaves a gap in the sequence.
     """
 
     async def copy(self, batches):

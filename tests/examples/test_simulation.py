@@ -18,7 +18,7 @@ FOLDER = ROOT / "examples" / "simulation"
 sys.path.insert(0, str(FOLDER))
 MISTAKES: Mapping[str, Any] = importlib.import_module("mistakes").MISTAKES
 """Name -> class of each copy with a mistake."""
-SELDOM = ("JoinsBeforeFencing", "DoesNotWaitForSends")
+SELDOM = ("JoinsBeforeFencing", "DoesNotWaitForSends", "KeepsProducerAfterError")
 """Mistakes that need a rare moment, and are found in few seeds."""
 SEEDS = 60
 
