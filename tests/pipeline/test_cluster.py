@@ -170,7 +170,8 @@ def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[
     before = set(running.folder.glob("worker-1/app-*"))
     with subprocess.Popen(
         [submit, "--master", running.master, *options, program, *asked, "cluster.json", "--master", running.master],
-        cwd=tmp_path, env={**environment, "JAVA_HOME": str(find_java())},
+        cwd=tmp_path,
+        env={**environment, "JAVA_HOME": str(find_java()), "PYSPARK_DRIVER_PYTHON": sys.executable},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as driver:  # fmt: skip
         pause = threading.Event()
