@@ -246,3 +246,17 @@ def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) ->
     whole[-2] ^= 1  # a byte of the last value
     log.write_bytes(restamped(whole))
     assert names() == {"partition-future", "replica-differs"}
+
+
+def test_offsets_of_a_topic_that_was_deleted_before_a_broker_was_killed_may_be_left(tmp_path: Path) -> None:
+    """Its coordinator had no time to remove them. After a clean stop they are a finding; an unknown topic always is."""
+    where = Planting(tmp_path)
+    where.shelf("orders").data(3)
+    gone = UUID(int=900)
+    where.metadata_before += [metadata.TopicRecord("gone", gone), metadata.RemoveTopicRecord(gone)]
+    where.committed_offset("group", "gone", 0, 3)
+    where.committed_offset("group", "never-there", 0, 3)
+    where.close()
+    assert found(tmp_path, "commit-invalid") == {"commit-invalid": 2}
+    (tmp_path / CLEAN_SHUTDOWN).unlink()
+    assert found(tmp_path, "commit-invalid") == {"commit-invalid": 1}
