@@ -104,6 +104,20 @@ _JOIN_FORGOTTEN = (
     "it."
 )
 
+_ILLEGAL_INSTRUCTION = (
+    "The process ends with SIGILL: `RDKafkaErrorCode` has no variant for codes that the librdkafka which the crate "
+    "brings returns, such as TRANSACTION_ABORTABLE (KIP-890), and a value without variant is undefined behaviour. A "
+    "conversion that maps unknown codes to `Unknown` would fix it."
+)
+_SUBSCRIPTIONS = (
+    "The assigner spreads all topics of the leader over all members, or its own topics alone: it does not look at what "
+    "each member subscribes to."
+)
+_WITHOUT_MEMBER = (
+    "TxnOffsetCommit is sent without member id and generation (KIP-447), so the coordinator cannot refuse the offsets "
+    "of a member that was removed."
+)
+
 NOTES: dict[tuple[str, str], str] = {
     **{
         ("kafkajs", f"transactions/{each}"): _KAFKAJS_ENDED
@@ -317,4 +331,15 @@ NOTES: dict[tuple[str, str], str] = {
     ("java-2.8.2", "connection/wrong-correlation-id"): (
         "As in 4.4.0: the batch no longer has a request, and expires by `delivery.timeout.ms`."
     ),
+    **{
+        ("rust-rdkafka", each): _ILLEGAL_INSTRUCTION
+        for each in (
+            "hostile/unexpected-fetch-error",
+            "transactions/record-transaction-abortable",
+            "transactions/end-refused-transaction-abortable",
+            "transactions/offsets-transaction-abortable",
+        )
+    },
+    **{(each, "groups/different-subscriptions"): _SUBSCRIPTIONS for each in ("kafkajs", "platformatic")},
+    **{(each, "transactions/zombie-copier"): _WITHOUT_MEMBER for each in ("kafkajs", "aiokafka")},
 }

@@ -165,12 +165,19 @@ def _joins(entry: JournalEntry) -> bool:
     return bool(entry.request.get("member_epoch") == JOINS)
 
 
+def _has_id(entry: JournalEntry) -> bool:
+    """Return whether a request has a transactional id: a client may also get a producer id that it does not use."""
+    return bool(entry.request.get("transactional_id"))
+
+
+STATIC_SINCE: Final = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "OffsetCommit": 7}
+"""API -> the version since which a member sends its instance id (KIP-345)."""
 _ID, _INSTANCE = _option("transactional_id"), _option("instance_id")
 WANTED: Final[Mapping[str, Sequence[Wanted]]] = {
     "producer": (
         Wanted("Produce", "acks", _acks),
         Wanted("Produce", "transactional_id", _ID, since=3),
-        Wanted("InitProducerId", "transactional_id", _ID),
+        Wanted("InitProducerId", "transactional_id", _ID, only=_has_id),
         Wanted("InitProducerId", "transaction_timeout_ms", _option("transaction_timeout_ms"), when=_transactional),
         Wanted("TxnOffsetCommit", "transactional_id", _ID),
         Wanted("AddOffsetsToTxn", "transactional_id", _ID),
@@ -182,9 +189,12 @@ WANTED: Final[Mapping[str, Sequence[Wanted]]] = {
         Wanted("OffsetFetch", "require_stable", lambda _options: True, Level.SHOULD, since=7, when=_committed),
         Wanted("JoinGroup", "session_timeout_ms", _option("session_timeout_ms")),
         *(
-            Wanted(api, field, value, when=_in_group)
-            for api in ("JoinGroup", *MEMBERSHIP)
-            for field, value in (("group_id", _option("group")), ("group_instance_id", _INSTANCE))
+            Wanted(api, field, value, when=_in_group, since=since)
+            for api, instance_since in STATIC_SINCE.items()
+            for field, value, since in (
+                ("group_id", _option("group"), 0),
+                ("group_instance_id", _INSTANCE, instance_since),
+            )
         ),
         Wanted("LeaveGroup", "group_id", _option("group"), when=_in_group),
         Wanted("ConsumerGroupHeartbeat", "group_id", _option("group"), when=_in_group),

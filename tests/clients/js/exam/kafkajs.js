@@ -81,9 +81,16 @@ class KafkaJS {
     });
   }
 
-  commit({ producer }) { return known(this.producers, producer, 'producer').transaction.commit(); }
+  commit({ producer }) { return this.end(producer, 'commit'); }
 
-  abort({ producer }) { return known(this.producers, producer, 'producer').transaction.abort(); }
+  abort({ producer }) { return this.end(producer, 'abort'); }
+
+  // An application awaits its sends before: the library does not.
+  async end(producer, how) {
+    const p = known(this.producers, producer, 'producer');
+    await p.last;
+    await p.transaction[how]();
+  }
 
   // ---------------------------------------------------------------- consumers, which KafkaJS has in groups only
 
@@ -156,7 +163,7 @@ class KafkaJS {
 
   commit_offsets({ consumer }) {
     const c = known(this.consumers, consumer, 'consumer');
-    return c.inner.commitOffsets(c.inbox.positions());
+    return c.inner.commitOffsets(c.inbox.positions(this.assignment({ consumer }).partitions));
   }
 
   // ---------------------------------------------------------------- the rest

@@ -96,7 +96,11 @@ class Inbox {
     return out;
   }
 
-  positions() { return [...this.next.values()]; }
+  // Those of the partitions that the consumer has.
+  positions(mine = [...this.next.values()]) {
+    const names = new Set(mine.map(({ topic, partition }) => `${topic} ${partition}`));
+    return [...this.next].filter(([name]) => names.has(name)).map(([, position]) => position);
+  }
 }
 
 async function answer(driver, name, fields) {

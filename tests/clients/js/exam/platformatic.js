@@ -62,6 +62,8 @@ class Platformatic {
     const acks = { all: ProduceAcks.ALL, 1: ProduceAcks.LEADER, 0: ProduceAcks.NO_RESPONSE }[o.acks];
     const inner = new Producer({
       ...this.common(o), acks, idempotent: o.idempotent, compression: o.compression,
+      // Its one timeout is that of transactions, too.
+      ...(o.transactional_id ? { timeout: o.transaction_timeout_ms } : {}),
       ...(o.transactional_id ? { transactionalId: o.transactional_id } : {}),
     });
     this.producers.set(o.name, { inner, acks, options: o, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() });
@@ -92,6 +94,7 @@ class Platformatic {
 
   async end(producer, how) {
     const p = known(this.producers, producer, 'producer');
+    await p.last; // an application awaits its sends before: the library does not
     await plainly(p.transaction[how]());
     p.transaction = null;
   }
@@ -149,7 +152,8 @@ class Platformatic {
 
   commit_offsets({ consumer }) {
     const c = known(this.consumers, consumer, 'consumer');
-    const offsets = c.inbox.positions().map(({ topic, partition, offset }) => ({ topic, partition, offset: BigInt(offset), leaderEpoch: -1 }));
+    const { partitions } = this.assignment({ consumer });
+    const offsets = c.inbox.positions(partitions).map(({ topic, partition, offset }) => ({ topic, partition, offset: BigInt(offset), leaderEpoch: -1 }));
     return plainly(c.inner.commit({ offsets }));
   }
 

@@ -169,6 +169,9 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 	if c.Group != "" {
 		config := &d.consumers[c.Name].config
 		config.GroupID, config.StartOffset, config.JoinGroupBackoff = c.Group, kafka.FirstOffset, 100*time.Millisecond
+		if c.OffsetReset == "latest" {
+			config.StartOffset = kafka.LastOffset
+		}
 		config.SessionTimeout, config.HeartbeatInterval = kit.Ms(c.SessionTimeout), kit.Ms(c.HeartbeatInterval)
 	}
 	return nil, nil
