@@ -148,14 +148,6 @@ NOTES: dict[tuple[str, str], str] = {
             "consumers/leader-moves",
         )
     },
-    ("librdkafka", "produce/metadata-after-leader-error"): (
-        "In 7 of 26 plays on a quiet machine the Metadata request was sent right after the retry, on the same "
-        "connection."
-    ),
-    ("franz-go", "share/heartbeat-unknown-member-id"): (
-        "It failed in one run, on a busy machine, and passed when repeated: the member rejoined and was assigned "
-        "nothing within 15 s."
-    ),
     ("kafkajs", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
     ("kafkajs", "idempotence/duplicate-sequence"): (
         "The code means that the batch is already written. `send` rejects with it, so an application that sends the "
@@ -323,10 +315,6 @@ NOTES: dict[tuple[str, str], str] = {
         "`delivery.timeout.ms`."
     ),
     ("java-4.4.0", "rebootstrap/producer"): _REBOOTSTRAPS_BY_LUCK,
-    ("java-4.4.0", "sasl/consumer-session-ends"): (
-        "It failed in one run, on a busy machine, and passed when repeated. The client has 0.15 to 0.45 s for the "
-        "second login, before the session of three seconds ends."
-    ),
     ("java-2.8.2", "sasl/authenticate-unanswered"): _NEVER_CLOSED,
     ("java-2.8.2", "connection/wrong-correlation-id"): (
         "As in 4.4.0: the batch no longer has a request, and expires by `delivery.timeout.ms`."

@@ -94,8 +94,8 @@ def test_a_planted_fault_is_found_saved_and_played_again(
 def sharing() -> Schedule:
     """Records are written and shared; the first ones open the group, which begins at the end of the log."""
     clients = {
-        "idempotent-1": {"role": "idempotent", "topic": "t"},
-        "sharer-1": {"role": "sharer", "topic": "t", "group": "s", "protocol": "share", "security": "tls"},
+        "idempotent-1": {"role": "idempotent", "topic": "t", "security": "tls"},
+        "sharer-1": {"role": "sharer", "topic": "t", "group": "s", "protocol": "share"},
     }
     share = ("share", {"client": "sharer-1", "commit": True, "type": "accept"})
     send = ("send", {"client": "idempotent-1", "partitions": [0, 0, 0], "flush": True})

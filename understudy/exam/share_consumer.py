@@ -34,7 +34,7 @@ class ShareConsumer(Consumer):
                 self.commit()
 
 
-def share_consumer(exercise: Exercise, group: str = "s", **options: Any) -> ShareConsumer:
-    """Create a member of a share group; `options` are those of TLS and SASL."""
-    options = {"group": group, "request_timeout_ms": REQUEST_TIMEOUT_MS, **options}
+def share_consumer(exercise: Exercise, group: str = "s") -> ShareConsumer:
+    """Create a member of a share group."""
+    options = {"group": group, "request_timeout_ms": REQUEST_TIMEOUT_MS}
     return ShareConsumer(exercise, exercise.create("share_consumer", options))

@@ -124,7 +124,7 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
             options |= {"auto_commit": True} if automatic else {}
         if role == "sharer":
             options |= {"group": "s", "protocol": "share"}
-        if security and role != "admin":
+        if security and role not in {"admin", "sharer"}:  # whose commands have no such fields
             options["security"] = security
         if role in PRODUCERS:
             options |= {"compression": compression} if compression != "none" else {}

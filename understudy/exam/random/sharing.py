@@ -56,7 +56,7 @@ class Sharer(Client):
 
     def open(self) -> None:
         """Create it, and subscribe. Raises CallError."""
-        made = share_consumer(self.exercise, self.options["group"], **self.secured())
+        made = share_consumer(self.exercise, self.options["group"])
         self.names.append(made.name)
         made.subscribe(self.options["topic"])
         self.handle = made
