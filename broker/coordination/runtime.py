@@ -183,6 +183,8 @@ def resolve(token: Hashable, message: Any) -> None:
             token.set_exception(message)
         else:
             token.set_result(message)
+        if isinstance(token, Wakeup) and token.on_done is not None:
+            token.on_done()
 
 
 # --- the runtime ------------------------------------------------------------------------------------------------------

@@ -337,8 +337,7 @@ class Waiter:
     def wake(self) -> None:
         """End the wait; a second call does nothing."""
         self.woken = True
-        if not self._future.done():
-            self._future.set_result(True)
+        self._end(woken=True)
 
     async def wait(self, clock: Clock, deadline_ms: int) -> bool:
         """Wait until woken (return true) or until the cluster's clock reaches the deadline (return false)."""
@@ -349,8 +348,13 @@ class Waiter:
             timer.cancel()
 
     def _time_out(self) -> None:
+        self._end(woken=False)
+
+    def _end(self, *, woken: bool) -> None:
         if not self._future.done():
-            self._future.set_result(False)
+            self._future.set_result(woken)
+            if self._future.on_done is not None:
+                self._future.on_done()
 
     def again(self) -> None:
         """Prepare for another wait."""
