@@ -3,8 +3,17 @@
 import base64
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from mypy_extensions import mypyc_attr as mypyc_attr  # noqa: PLC0414 - exported
+else:  # only the build needs that package
+
+    def mypyc_attr(**_attributes: bool) -> Any:
+        """Mark a class for mypyc, which reads the arguments when it compiles the class."""
+        return lambda cls: cls
+
 
 Buffer = bytes | bytearray | memoryview
 """Anything that holds bytes."""

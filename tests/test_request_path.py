@@ -13,7 +13,7 @@ from protocol.apis import ApiKey
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from tools.request_path import WALKS, walked
 
-MOST_FILES = {"produce": 25, "end-txn": 38, "clock-advance": 5}
+MOST_FILES = {"produce": 26, "end-txn": 38, "clock-advance": 5}
 FAULTS = "broker/steering/faults/rules.py"
 QUOTAS = "broker/request/throttling.py"
 AUTHENTICATION = "broker/request/authentication.py"
@@ -22,7 +22,10 @@ TRANSACTIONS = "broker/steering/timelines/transactions.py"
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_request_passes_few_files(walk: str) -> None:
-    """A new file on the way of every request has to be worth a reader's look at it."""
+    """A new file on the way of every request has to be worth a reader's look at it.
+
+    The functions of ``dataclasses`` have no file: an ``__init__`` that is written out counts its own.
+    """
     assert run(WALKS[walk]).files <= MOST_FILES[walk]
 
 

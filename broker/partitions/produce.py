@@ -4,7 +4,6 @@ See transactions D.1 and core D.1, D.5.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -90,8 +89,12 @@ def _last(before: Admitted | Produced, entry: Admitted | Produced) -> Admitted |
     The response carries the error of either.
     """
     if isinstance(entry, Admitted):
-        return replace(entry, overruled=before.overruled if isinstance(before, Admitted) else before.error)
-    return replace(before, overruled=entry.error) if isinstance(before, Admitted) else entry
+        entry.overruled = before.overruled if isinstance(before, Admitted) else before.error
+        return entry
+    if isinstance(before, Admitted):
+        before.overruled = entry.error
+        return before
+    return entry
 
 
 def _producers(entries: Iterable[Admitted | Produced]) -> set[tuple[int, int]]:

@@ -1,7 +1,6 @@
 """The context that a handler gets with its request, and the parts of the cluster that handlers may use."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from broker.time.rng import Random
 from protocol.acls import AclOperation, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
-from protocol.types import Message
+from protocol.types import Message, mypyc_attr
 from protocol.writers import Parts
 from storage.log_dir import LogDir
 
@@ -118,10 +117,9 @@ class ByteFault(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RequestNotes:
     """Notes of handlers and middleware on one request, besides its response.
-
-    The defaults are class attributes: every request has notes, and most change none of them.
 
     Attributes:
         faults: the ids of the faults that applied to it, joined by commas; ``None`` for none.
@@ -136,16 +134,16 @@ class RequestNotes:
         refusal: the error that the handler raised, which may name its rule.
     """
 
-    id = 0
-
-    faults: str | None = None
-    refused_by: str | None = None
-    byte_fault: ByteFault | None = None
-    closes: bool = False
-    charged: bool = False
-    produced: "Sequence[Produced] | None" = None
-    encoded: tuple[Message, Parts] | None = None
-    refusal: KafkaError | None = None
+    def __init__(self) -> None:
+        self.id = 0
+        self.faults: str | None = None
+        self.refused_by: str | None = None
+        self.byte_fault: ByteFault | None = None
+        self.closes = False
+        self.charged = False
+        self.produced: Sequence[Produced] | None = None
+        self.encoded: tuple[Message, Parts] | None = None
+        self.refusal: KafkaError | None = None
 
     def note_fault(self, fault_id: str, *, refuses: bool = False) -> None:
         """Note that a fault applied to the request; ``refuses``: it causes the error in the answer."""
@@ -154,6 +152,7 @@ class RequestNotes:
             self.refused_by = f"{self.refused_by},{fault_id}" if self.refused_by else fault_id
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Exchange(RequestNotes):
     """A request that is being served, from its frame to its answer, with the notes of its handler.
 
@@ -161,32 +160,39 @@ class Exchange(RequestNotes):
     ``era`` are the journal's.
     """
 
-    outcome = "answered"
-    request: Message | None = None
-    parts: Parts | None = None
-    errors: Sequence[ErrorCode] = ()
-    """The error codes in the answer, including those of faults."""
-    era = 0
-
     def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
+        super().__init__()
         self.frame, self.connection, self.broker, self.at_ms = frame, connection, broker, at_ms
+        self.outcome = "answered"
+        self.request: Message | None = None
+        self.parts: Parts | None = None
+        self.errors: Sequence[ErrorCode] = ()
+        """The error codes in the answer, including those of faults."""
+        self.era = 0
         self.began_ns = stopwatch_ns()
 
 
-@dataclass(slots=True)
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RequestContext:
     """The context of one request. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
 
-    api: ServedApi
-    version: int
-    correlation_id: int
-    client_id: str
-    connection: Connection
-    node: Node
-    cluster: ClusterView
-    notes: RequestNotes = field(default_factory=RequestNotes)
-    apis: Sequence[ServedApi] = ()
-    request_bytes: int = 0
+    def __init__(
+        self,
+        api: ServedApi,
+        version: int,
+        correlation_id: int,
+        client_id: str,
+        connection: Connection,
+        node: Node,
+        cluster: ClusterView,
+        notes: RequestNotes | None = None,
+        apis: Sequence[ServedApi] = (),
+        request_bytes: int = 0,
+    ) -> None:
+        self.api, self.version, self.correlation_id, self.client_id = api, version, correlation_id, client_id
+        self.connection, self.node, self.cluster = connection, node, cluster
+        self.notes = RequestNotes() if notes is None else notes
+        self.apis, self.request_bytes = apis, request_bytes
 
     @property
     def client_host(self) -> str:

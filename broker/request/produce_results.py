@@ -1,6 +1,5 @@
 """The results of the partitions of a Produce request: admitted for the append, then appended or refused."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from broker.replication.partition import ReplicatedPartition
@@ -9,7 +8,6 @@ from protocol.records.batch import RecordBatch
 from storage.append_info import AppendInfo
 
 
-@dataclass(slots=True)
 class Produced:
     """The result of one partition of a request: ``info`` if its batch was appended, else ``error``.
 
@@ -29,20 +27,26 @@ class Produced:
             (transactions D.13).
     """
 
-    asked_name: str
-    topic_id: UUID | None
-    topic: str
-    index: int
-    partition: ReplicatedPartition | None = None
-    batch: RecordBatch | None = None
-    info: AppendInfo | None = None
-    error: KafkaError | None = None
-    reached_log: bool = False
+    def __init__(
+        self,
+        asked_name: str,
+        topic_id: UUID | None,
+        topic: str,
+        index: int,
+        partition: ReplicatedPartition | None = None,
+        batch: RecordBatch | None = None,
+        info: AppendInfo | None = None,
+        error: KafkaError | None = None,
+        *,
+        reached_log: bool = False,
+    ) -> None:
+        self.asked_name, self.topic_id, self.topic, self.index = asked_name, topic_id, topic, index
+        self.partition, self.batch = partition, batch
+        self.info, self.error, self.reached_log = info, error, reached_log
 
 
-@dataclass(slots=True)
 class Admitted:
-    """A partition of a request whose batch may be appended; immutable. The first fields are as in `Produced`.
+    """A partition of a request whose batch may be appended. The first fields are as in `Produced`.
 
     Attributes:
         records: the batch's bytes, which the log takes over.
@@ -51,20 +55,40 @@ class Admitted:
             partition was refused.
     """
 
-    asked_name: str
-    topic_id: UUID | None
-    topic: str
-    index: int
-    partition: ReplicatedPartition
-    batch: RecordBatch
-    records: memoryview
-    guard: object | None = None
-    overruled: KafkaError | None = None
+    def __init__(
+        self,
+        asked_name: str,
+        topic_id: UUID | None,
+        topic: str,
+        index: int,
+        partition: ReplicatedPartition,
+        batch: RecordBatch,
+        records: memoryview,
+        guard: object | None = None,
+        overruled: KafkaError | None = None,
+    ) -> None:
+        self.asked_name, self.topic_id, self.topic, self.index = asked_name, topic_id, topic, index
+        self.partition, self.batch, self.records = partition, batch, records
+        self.guard, self.overruled = guard, overruled
 
     @property
     def transactional(self) -> bool:
         """Whether the batch belongs to a producer's transaction."""
         return self.batch.is_transactional and self.batch.producer_id >= 0
+
+    def guarded_by(self, guard: object) -> "Admitted":
+        """Return a copy with a guard."""
+        return Admitted(
+            self.asked_name,
+            self.topic_id,
+            self.topic,
+            self.index,
+            self.partition,
+            self.batch,
+            self.records,
+            guard,
+            self.overruled,
+        )
 
     def refused(self, error: KafkaError, *, reached_log: bool = False) -> Produced:
         """Return the result for a batch that was refused, by the log or before."""

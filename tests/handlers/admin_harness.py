@@ -6,7 +6,6 @@ them.
 
 import random
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -109,7 +108,6 @@ class FakeCluster:
         return self._stage.new_uuid()
 
 
-@dataclass(slots=True)
 class StagedContext(RequestContext):
     """A request of a principal that may do everything except what is denied."""
 
@@ -226,8 +224,8 @@ class AdminStage:
             self.cluster.nodes[broker],
             cast("Any", self.cluster),
             apis=APIS,
-            denied=denied,
         )
+        ctx.denied = denied
         read = decode_request(frame, header)
         try:
             response = await api.handle(read, ctx)

@@ -1,7 +1,6 @@
 """One broker with its metadata, enough for the config APIs: the machine, its runtime and the settings are real."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -46,7 +45,6 @@ class ForgetfulLog(ReplicatedInMemory):
         return ()
 
 
-@dataclass(slots=True)
 class DeniedContext(RequestContext):
     """A request of a principal to which some operations are denied."""
 
@@ -91,7 +89,7 @@ class Context:
         """The surroundings of a request of that API."""
         node = SimpleNamespace(id=1, settings=self.settings, is_controller=False)
         cluster = SimpleNamespace(image=self.machine.image, metadata=self.metadata, clock=self.clock, partitions={})
-        return DeniedContext(
+        ctx = DeniedContext(
             api,
             api.versions[1] if version is None else version,
             correlation_id=1,
@@ -99,5 +97,6 @@ class Context:
             connection=Connection("c", "PLAINTEXT", "127.0.0.1", 1),
             node=cast("Any", node),
             cluster=cast("Any", cluster),
-            denied=denied,
         )
+        ctx.denied = denied
+        return ctx

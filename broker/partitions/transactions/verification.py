@@ -6,7 +6,6 @@ which is only verified; for newer ones the leader adds it (transactions D.5, C.4
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 
 from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, TransactionCoordinator
@@ -105,7 +104,7 @@ def _guarded(entry: Admitted | Produced, mode: Mode, ctx: RequestContext) -> Adm
     except KafkaError as error:
         # The response carries no message (transactions D.13); a RecordsRejectedError has none, but has its rule.
         return entry.refused(error if isinstance(error, RecordsRejectedError) else KafkaError(error.code))
-    return entry if guard is None else replace(entry, guard=guard)
+    return entry if guard is None else entry.guarded_by(guard)
 
 
 def _for_producer(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> Refusal:

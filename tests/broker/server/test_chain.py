@@ -39,6 +39,12 @@ def frame_stage(name: str, passed: list[str]) -> FrameStage:
     return stage
 
 
+def context() -> RequestContext:
+    """A request's, of which the stages here need nothing."""
+    nothing = cast("Any", SimpleNamespace())
+    return RequestContext(nothing, 0, 1, "test", Connection("c", "PLAINTEXT", "127.0.0.1", 1), nothing, nothing)
+
+
 async def handle(_request: HeartbeatRequest, _ctx: RequestContext) -> HeartbeatResponse:
     """The handler."""
     return HeartbeatResponse()
@@ -56,7 +62,7 @@ async def test_messages_pass_the_middleware_outermost_first() -> None:
     for_another = {ApiKey.FETCH: named("fetch", passed)}
     chain = Chain(messages=(named("a", passed), for_one, for_another, named("b", passed)))
     handler = chain.around(Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse))
-    response = await handler(HeartbeatRequest("g", 1, "m"), cast("Any", SimpleNamespace()))
+    response = await handler(HeartbeatRequest("g", 1, "m"), context())
     assert response == HeartbeatResponse()
     assert passed == ["a>", "heartbeat>", "b>", "<b", "<heartbeat", "<a"]
 
@@ -69,7 +75,7 @@ async def test_middleware_for_a_field_is_passed_by_requests_with_a_value_in_it(
     passed: list[str] = []
     chain = Chain(messages=({ApiKey.HEARTBEAT: ForField("group_id", named("a", passed))},))
     handler = chain.around(Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse))
-    response = await handler(HeartbeatRequest(group_id, 1, "m"), cast("Any", SimpleNamespace()))
+    response = await handler(HeartbeatRequest(group_id, 1, "m"), context())
     assert (response, passed) == (HeartbeatResponse(), expected)
 
 
