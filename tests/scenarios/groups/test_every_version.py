@@ -81,16 +81,16 @@ def test_records_are_shared(queue: Queue, version: int) -> None:
 
 @every_version(read_share_group_state_summary.API, write_share_group_state.API)
 def test_the_state_of_a_share_partition_is_written(queue: Queue, version: int) -> None:
-    """By the leader, of a state epoch that can be; with what is delivered since version 1."""
+    """By the leader, of a partition that was initialized; with what is delivered since version 1."""
 
-    def written(state_epoch: int) -> ErrorCode:
-        states = [WrittenPartition(0, state_epoch, 0, 5, [StateBatch(5, 6, 2, 1)], 2)]
+    def written(partition: int) -> ErrorCode:
+        states = [WrittenPartition(partition, 0, 0, 5, [StateBatch(5, 6, 2, 1)], 2)]
         request = WriteShareGroupStateRequest(SHARES, [WriteStateData(queue.topic_id, states)])
         (result,) = queue.wire.call(ApiKey.WRITE_SHARE_GROUP_STATE, version, request).results
         code: ErrorCode = result.partitions[0].error_code
         return code
 
-    assert [written(0), written(-1)] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+    assert [written(0), written(9)] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
     topics = [ReadStateSummaryData(queue.topic_id, [SummaryPartition(0, 0), SummaryPartition(9, 0)])]
     request = ReadShareGroupStateSummaryRequest(SHARES, topics)
     (result,) = queue.wire.call(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, version, request).results
@@ -109,7 +109,8 @@ def test_a_streams_application_joins(broker_with: BrokerWith, version: int) -> N
     created(wire, "in", 4)
 
     def beat(member_id: str, epoch: int, **fields: Any) -> int:
-        request = StreamsGroupHeartbeatRequest(G, member_id, epoch, **fields)
+        offsets: dict[str, Any] = {"task_offsets": None, "task_end_offsets": None, "client_tags": None}
+        request = StreamsGroupHeartbeatRequest(G, member_id, epoch, **offsets, **fields)
         return int(wire.call(ApiKey.STREAMS_GROUP_HEARTBEAT, version, request).error_code)
 
     topology = Topology(0, [Subtopology("0", ["in"], (), [])])
