@@ -2,7 +2,7 @@
 
 from importlib.metadata import entry_points
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.surroundings"]
 
 if not entry_points(group="pytest11", name="understudy"):
     pytest_plugins.append("understudy.pytest_plugin")

@@ -17,6 +17,8 @@ from hypothesis import settings
 from tests.forking import CAN_FORK, forked
 from tests.serving import Server, Servers
 from tests.through_proxy import ProxiedServers
+from tests.wire import PATIENCE_S
+from understudy import launcher
 from understudy.launcher import ServerProcess
 
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
@@ -95,6 +97,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     result = yield
     if config.getoption("loadgroup", default=False):
         longest_first(items)
+    usual_s = float(config.getini("timeout"))
+    for item in items:  # a machine that does other things too is slow: no limit is below the usual one
+        limits = [mark.args[0] for mark in item.iter_markers("timeout")]
+        if limits and limits[0] < usual_s:
+            item.add_marker(pytest.mark.timeout(usual_s), append=False)
     return result
 
 
@@ -142,6 +149,11 @@ def forked_starts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if CAN_FORK:
             patch.setattr(ServerProcess, "launched", staticmethod(forked))
+        for name in (
+            "START_PATIENCE_S",
+            "STOP_PATIENCE_S",
+        ):  # a process that ends is seen; one that is slow is waited for
+            patch.setattr(launcher, name, PATIENCE_S)
         yield
 
 

@@ -15,7 +15,7 @@ from protocol.codec import is_flexible
 
 __all__ = ["PATIENCE_S", "Closed", "Wire", "framed", "header"]
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """Until what a test waits for must be there. Nothing waits so long but a test that fails, or a busy machine."""
 
 
