@@ -121,9 +121,16 @@ async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("refusal", "answered"),
     [
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 15),
+        (ErrorCode.REQUEST_TIMED_OUT, 15),
         (ErrorCode.NOT_ENOUGH_REPLICAS, 15),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, 16),
         (ErrorCode.KAFKA_STORAGE_ERROR, 16),
+        (ErrorCode.MESSAGE_TOO_LARGE, -1),
         (ErrorCode.RECORD_LIST_TOO_LARGE, -1),
+        (ErrorCode.INVALID_FETCH_SIZE, -1),
+        (ErrorCode.NETWORK_EXCEPTION, 14),
+        (ErrorCode.INVALID_REQUIRED_ACKS, 21),
     ],
 )
 async def test_the_logs_errors_have_other_names(refusal: ErrorCode, answered: int) -> None:

@@ -9,7 +9,12 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataResponsePartition
@@ -25,8 +30,10 @@ from tests.scenarios.core.asking import (
     records_of,
 )
 from tests.scenarios.core.batches import batch, sized
-from tests.server import until
+from tests.server import Server, until
 from tests.wire import Wire
+
+PARTITION = "/v1/topics/t/partitions/0"
 
 
 def assigned(wire: Wire, name: str, *replicas: int) -> None:
@@ -42,6 +49,52 @@ def partition(wire: Wire, name: str) -> MetadataResponsePartition:
     (found,) = topic.partitions
     assert isinstance(found, MetadataResponsePartition)
     return found
+
+
+def held(broker_with: BrokerWith, **configs: str) -> tuple[Server, Wire]:
+    """A topic on brokers 1 and 2, of which broker 2 is in sync and fetches nothing, and a connection to its leader."""
+    brokers = broker_with(brokers=2)
+    brokers.freeze()
+    wire = brokers.wire(1)
+    given = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
+    topic = CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [1, 2])], given)
+    wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
+    brokers.control("POST", f"{PARTITION}/isr", {"replicas": [1, 2], "held": [2]})
+    wire.send(ApiKey.PRODUCE, 9, produce_request({"t": {0: batch(b"a")}}, acks=-1, timeout_ms=5_000))
+    assert not wire.has_answer()
+    return brokers, wire
+
+
+def produced_with(wire: Wire) -> tuple[ErrorCode, int]:
+    """Code and base offset of the answer to a Produce."""
+    ((answer,),) = [each.partition_responses for each in wire.answer().responses]
+    return answer.error_code, answer.base_offset
+
+
+def test_a_produce_that_is_not_replicated_in_time_is_answered_so(broker_with: BrokerWith) -> None:
+    """REQUEST_TIMED_OUT at the request's timeout, no sooner; the record stays in the log."""
+    brokers, wire = held(broker_with)
+    brokers.advance(4_999)
+    assert not wire.has_answer()
+    brokers.advance(1)
+    assert produced_with(wire) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    assert brokers.control("GET", PARTITION)["log_end_offset"] == 1
+
+
+def test_a_replica_that_leaves_ends_the_wait_for_it(broker_with: BrokerWith) -> None:
+    """The record is committed by those that stay."""
+    brokers, wire = held(broker_with)
+    brokers.control("POST", f"{PARTITION}/isr", {"replicas": [1]})
+    assert produced_with(wire) == (ErrorCode.NONE, 0)
+
+
+def test_a_replica_that_leaves_too_few_behind_does_not_end_the_wait(broker_with: BrokerWith) -> None:
+    """With fewer than min.insync.replicas the high watermark stays (KIP-966): the timeout ends it."""
+    brokers, wire = held(broker_with, min_insync_replicas="2")
+    brokers.control("POST", f"{PARTITION}/isr", {"replicas": [1]})
+    assert not wire.has_answer()
+    brokers.advance(5_000)
+    assert produced_with(wire) == (ErrorCode.REQUEST_TIMED_OUT, 0)
 
 
 def test_a_broker_that_comes_back_is_in_sync_again(broker_with: BrokerWith) -> None:

@@ -7,12 +7,31 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.share_state.persister import ReadResult, SharePartitionKey, StateBatch
+from broker.coordination.share_state.persister import ReadResult, SharePartitionKey, StateBatch, StateResult
 from broker.partitions.share_partition.machine.states import RecordState
-from broker.partitions.share_partition.partition import SharePartition
+from broker.partitions.share_partition.partition import SharePartition, leader_error
 from broker.settings import BrokerSettings
 from broker.time.clock import ManualClock, turns
 from protocol.errors import ErrorCode
+
+
+@pytest.mark.parametrize(
+    ("code", "answered"),
+    [
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 15),
+        (ErrorCode.NOT_COORDINATOR, 15),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, 15),
+        (ErrorCode.GROUP_ID_NOT_FOUND, 69),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 3),
+        (ErrorCode.FENCED_LEADER_EPOCH, 6),
+        (ErrorCode.FENCED_STATE_EPOCH, 6),
+        (ErrorCode.INVALID_REQUEST, -1),
+    ],
+)
+def test_the_share_coordinators_errors_have_other_names_for_members(code: ErrorCode, answered: int) -> None:
+    """With its message (groups D.6 A6)."""
+    error = leader_error(StateResult(code, "why"))
+    assert (int(error.code), error.message) == (answered, "why")
 
 
 class Bench:

@@ -8,6 +8,7 @@ import pytest
 
 from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.handlers import produce, txn_offset_commit
+from broker.partitions.transactions import verification
 from broker.partitions.transactions.markers import Step
 from broker.partitions.transactions.verification import verify, verify_offsets
 from broker.request.produce_results import Admitted, Produced
@@ -15,6 +16,7 @@ from protocol.errors import ErrorCode, KafkaError
 from storage.producers.state import ProducerEntry
 from tests.handlers.test_end_txn import ended, opened
 from tests.handlers.transaction_harness import Stage
+from tests.versions import every_version
 
 
 def entry(stage: Stage, topic: str = "foo", epoch: int = 0, sequence: int = 0, producer_id: int = 1000) -> Admitted:
@@ -252,7 +254,7 @@ async def offsets(stage: Stage, version: int, producer: tuple[int, int] = (1000,
         return int(error.code)
 
 
-@pytest.mark.parametrize("version", range(6))
+@every_version(txn_offset_commit.API)
 async def test_GRP_12_offsets_are_verified_or_added_by_version(stage: Stage, version: int) -> None:
     """Added from v5; before, 120 where the version knows it, else 48."""
     stage.topic("__consumer_offsets", 4)
@@ -282,6 +284,35 @@ async def test_GRP_13_and_the_other_refusals_of_offsets(stage: Stage) -> None:
     assert await offsets(stage, 5, (1000, 1)) == 51
     del stage.image.topics["__transaction_state"]
     assert await offsets(stage, 5, (1000, 1)) == int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+@pytest.mark.parametrize(
+    ("code", "answered"),
+    [
+        (ErrorCode.PRODUCER_FENCED, 47),
+        (ErrorCode.NETWORK_EXCEPTION, 14),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 15),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, 15),
+        (ErrorCode.REQUEST_TIMED_OUT, 15),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, 16),
+        (ErrorCode.KAFKA_STORAGE_ERROR, 16),
+        (ErrorCode.MESSAGE_TOO_LARGE, -1),
+        (ErrorCode.RECORD_LIST_TOO_LARGE, -1),
+        (ErrorCode.INVALID_FETCH_SIZE, -1),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 51),
+    ],
+)
+async def test_the_coordinators_errors_have_other_names_for_a_commit(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, code: ErrorCode, answered: int
+) -> None:
+    """As group clients know them (transactions C.4.1)."""
+    stage.topic("__consumer_offsets", 4)
+
+    async def refused(*_: object) -> None:
+        raise KafkaError(code)
+
+    monkeypatch.setattr(verification, "_ask", refused)
+    assert await offsets(stage, 5) == answered
 
 
 async def test_offsets_of_an_open_transaction_need_no_question(stage: Stage) -> None:
