@@ -103,9 +103,11 @@ def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartiti
     if not ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = ctx.node.partition(topic, index)
+    # Before leadership: clients may not cut a coordinator's log, on any broker.
     if topic in INTERNAL_TOPICS:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     log = partition.led_by(ctx.node.id)
+    # Compaction keeps the last value of each key; a raised log start would lose it.
     if log.config.compact and not log.config.delete:
         raise KafkaError(ErrorCode.POLICY_VIOLATION)
     return partition

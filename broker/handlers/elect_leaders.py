@@ -32,6 +32,7 @@ async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLead
     wanted = request.topic_partitions
     if wanted is not None and not wanted:  # QuorumController.electLeaders checks nothing else
         return ElectLeadersResponse(replica_election_results=[])
+    # The deadline passes before the controller begins.
     if request.timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     election = _TYPES.get(request.election_type)

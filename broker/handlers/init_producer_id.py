@@ -39,6 +39,7 @@ def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> No
     """Check that the client may use the transactional id, or idempotence (transactions A.1 A1 to A3)."""
     if request.transactional_id is None:
         may_here = ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+        # Who may write to any topic may do so idempotently (KIP-679).
         if not may_here and not ctx.authorized_somewhere(AclOperation.WRITE, ResourceType.TOPIC):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return
@@ -52,6 +53,7 @@ def _timeout_ms(name: str, request: InitProducerIdRequest, ctx: RequestContext) 
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     settings = ctx.node.settings
+    # TransactionCoordinator reports a switched-off feature as a missing permission.
     if request.enable2_pc and not settings.boolean("transaction.two.phase.commit.enable"):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if request.keep_prepared_txn:

@@ -45,6 +45,7 @@ async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
     Kafka answers from a map of partitions (ReplicaManager.fetchOffset): each partition once, in the map's order, and no
     topic without partitions.
     """
+    # IsolationLevel.forId throws an IllegalArgumentException, which is no error of the protocol.
     if request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     allowed, denied = _by_right(request.topics, ctx)

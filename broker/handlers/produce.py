@@ -70,6 +70,7 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
     overrule(admitted, results)
     if request.acks == ACKS_NONE:
         failed = next((each for each in results if each.error is not None), None)
+        # The client waits for no response: a closed connection makes it refresh its metadata (KafkaApis).
         if failed is not None:
             raise Disconnect(f"Produce with acks=0 to {failed.topic}-{failed.index}: {failed.error}")
         return None

@@ -14,6 +14,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupResponse:
     """Sync a member; a follower is answered when the leader's request has arrived (groups A.7)."""
+    # Before the authorization, as in KafkaApis.handleSyncGroupRequest.
     if features.sync_group_names_protocol(ctx.version) and None in (request.protocol_type, request.protocol_name):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     require_group(AclOperation.READ, request.group_id, ctx)

@@ -69,6 +69,7 @@ async def _commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> Seque
     """Commit. Quirk: the partition joins the transaction before the group is checked (transactions C.4 O8 to O13)."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    # Raises NOT_COORDINATOR before the transaction is touched.
     ctx.node.group_coordinator(request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     guard = await verify_offsets(request.transactional_id, producer, request.group_id, ctx)

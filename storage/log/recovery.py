@@ -119,6 +119,8 @@ def _clean_up(context: LogContext, directory: str, names: Sequence[str]) -> list
     left: list[str] = []
     swapped: list[str] = []
     for name in names:
+        # Files become .swap in descending order, so with a .cleaned file left the swap is not complete, and the
+        # segments that it replaces are still there (KAFKA-6264).
         unfinished = name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX)) or (
             name.endswith(SWAP_SUFFIX) and first_cleaned is not None and _base_offset(name) >= first_cleaned
         )
@@ -271,6 +273,7 @@ def rebuild(segment: Segment, states: ProducerStates, epochs: LeaderEpochs, inde
     segment.begin_rebuild()
     end = 0
     for position, batch in sound_batches(segment):
+        # An epoch has one entry, at its first batch.
         if batch.partition_leader_epoch > epochs.latest:
             epochs.assign(batch.partition_leader_epoch, batch.base_offset)
         segment.note(batch, position, index_interval_bytes)
@@ -316,6 +319,7 @@ def _finish(log: PartitionLog, log_start_offset: int, checkpointed: Checkpointed
     """Set the bounds and make the last segment the active one (core F.7.5 to F.7.7)."""
     segments = log.segments
     end = segments.active.next_offset() if segments else log_start_offset
+    # The checkpoint of the start outlived the records behind it: DeleteRecords came before the crash that cut the log.
     if end < log_start_offset:
         log.context.on_cut(Cut(log.topic, log.partition, log_start_offset, segments.size, len(segments)))
         for segment in segments:

@@ -62,6 +62,7 @@ def _beyond_size(segments: Segments, config: LogConfig) -> Rule:
 
     def rule(segment: Segment, _: Segment | None) -> bool:
         nonlocal excess
+        # A segment goes only if what is left still reaches the limit: a log keeps up to a segment more than it.
         if limit < 0 or excess - segment.size < 0:
             return False
         excess -= segment.size
@@ -82,6 +83,7 @@ def _deletable(segments: Segments, bounds: LogBounds, rule: Rule) -> list[Segmen
         following = segments.after(segment)
         end = bounds.log_end_offset if following is None else following.base_offset
         is_empty_active = following is None and not segment.size
+        # The log start never passes the high watermark: what is not replicated stays, however old.
         if is_empty_active or bounds.high_watermark < end or not rule(segment, following):
             break
         doomed.append(segment)

@@ -283,6 +283,7 @@ def _needs_no_rewrite(batch: RecordBatch, config: LogConfig) -> bool:
 def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -> None:
     """Check the header: offset, size, counts, control bit, sequence (core D.2 V1 to V9)."""
     is_client = origin is AppendOrigin.CLIENT
+    # In the order of UnifiedLog.analyzeAndValidateRecords: what is too large is refused without a pass over its bytes.
     if is_client and batch.base_offset != 0:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"the base offset is {batch.base_offset}, not 0")
     if batch.size > config.max_message_bytes:
@@ -293,8 +294,10 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
     if not batch.crc_ok():  # core D.2 V3
         raise _damaged()
     codec = batch.attributes & CODEC_MASK
+    # CompressionType.forId throws an IllegalArgumentException, for which Kafka has no code of its own.
     if codec > Codec.ZSTD:
         raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"undefined compression code {codec}")
+    # From here on LogValidator.validateBatch, which checks what clients send only.
     if not is_client:
         return
     count = batch.record_count

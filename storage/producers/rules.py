@@ -7,7 +7,10 @@ from protocol.errors import ErrorCode
 from storage.append_info import Rule
 
 REMEMBERED_BATCHES: Final = 5
-"""Number of batches retained per producer, which can be recognised as duplicates."""
+"""Number of batches retained per producer, which can be recognised as duplicates.
+
+An idempotent client has at most five requests in flight (ProducerStateEntry.NUM_BATCHES_TO_RETAIN, KAFKA-5494).
+"""
 
 
 _KIP_98, _KIP_360, _KIP_890 = "KIP-98", "KIP-360", "KIP-890"

@@ -71,6 +71,7 @@ class Verifications:
         elif producer_epoch > entry.producer_epoch:
             entry.producer_epoch = producer_epoch
             entry.lowest_sequence = sequence
+        # Requests may overtake each other while they are verified; the lowest sequence has to be appended first.
         elif producer_epoch == entry.producer_epoch and sequence < entry.lowest_sequence:
             entry.lowest_sequence = sequence
         return entry.guard
@@ -146,6 +147,7 @@ class ProducerEntry:
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         """Whether the entry may be removed; never while its transaction is open (transactions D.7)."""
+        # By the time of records, which clients set: a producer of old timestamps is forgotten in the next round.
         return self.transaction_first_offset is None and now_ms - self.last_timestamp_ms >= expiration_ms
 
 
@@ -266,6 +268,7 @@ class ProducerStates:
         if batch.is_control:
             return self._check_marker(batch, transaction_version)
         entry = self._producers.get(batch.producer_id)
+        # Before the other checks: a retry of what is in the log has an old sequence, and perhaps no guard.
         if origin is AppendOrigin.CLIENT and entry is not None:
             duplicate = _find_duplicate(entry, batch, self.rules.remembered)
             if duplicate is not None:
@@ -346,6 +349,7 @@ class ProducerStates:
         verification = self.verifications.get(batch.producer_id)
         if verification is not None:
             begins = verification.supports_epoch_bump and self.rules.begins_at_zero
+            # A new epoch for each transaction, so its first batch here cannot continue a sequence.
             if begins and sequence != 0 and not (entry and entry.batches):
                 raise _out_of_order(batch, "a transaction begins with sequence 0", row.S5)
             if sequence > verification.lowest_sequence:
@@ -361,6 +365,7 @@ class ProducerStates:
                 raise _out_of_order(batch, "a new epoch begins with sequence 0", row.S7)
             return row.S7
         last = entry.last_sequence
+        # Sequences wrap to 0, as DefaultRecordBatch.incrementSequence does.
         if sequence != last + 1 and not (sequence == 0 and last == _MAX_SEQUENCE):
             raise _out_of_order(batch, f"its last sequence here is {last}", row.S8)
         return row.S8
@@ -380,6 +385,7 @@ class ProducerStates:
 
     def _apply_marker(self, batch: RecordBatch, marker: Marker) -> CompletedTransaction | None:
         entry = self._entry(batch.producer_id, batch.producer_epoch)
+        # Also by a marker that ends nothing here: it fences markers of earlier coordinators (transactions D.6 M3).
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.last_timestamp_ms = marker.timestamp_ms
         first = entry.transaction_first_offset

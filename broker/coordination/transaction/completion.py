@@ -36,6 +36,7 @@ def may_time_out(record: TransactionRecord) -> bool:
 
 def timed_out(record: TransactionRecord, now_ms: int) -> bool:
     """Return whether the transaction has been open for longer than its timeout, from its first partition on."""
+    # At its very deadline a transaction may still commit.
     return may_time_out(record) and record.start_ms + record.timeout_ms < now_ms
 
 

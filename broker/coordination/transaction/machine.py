@@ -166,6 +166,7 @@ class TransactionMachine:
         stored = self.transactions.get(name)
         if stored is None:
             stored = self._steps.unknown(name, timeout_ms, now_ms)
+        # Before the producer: while markers are written, a fenced producer has to retry, too.
         self._check_no_transition(name, "transactions A.2 I1")
         check_expected(stored, expected)
         check_not_prepared(stored, "transactions A.2 I3", KIP_98)
@@ -176,6 +177,7 @@ class TransactionMachine:
                 _FENCED_BY_INIT.source,
                 "the open transaction is aborted first",
             )
+            # The epoch of the abort is not the caller's: its retry gets the next one.
             return self._fence(stored, now_ms, to, _FENCED_BY_INIT, (Reply(to, again),), again)
         given = assign(stored, expected)
         record = self._steps.initialised(stored, given, timeout_ms, now_ms)
@@ -208,6 +210,7 @@ class TransactionMachine:
         """
         stored = self._known(name, "transactions C.1.1 P7", KIP_98)
         check_may_add(stored, producer, transition_pending=self._in_transition(name), pending_first=pending_first)
+        # A client sends partitions again whose response was lost: nothing is written twice.
         if stored.state is _S.ONGOING and stored.partitions is not None and partitions <= stored.partitions:
             return Outcome(effects=(Reply(to, None),))
         record = self._steps.added(stored, partitions, client_transaction_version, now_ms)

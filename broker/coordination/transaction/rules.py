@@ -45,6 +45,7 @@ def check_producer_id(stored: TransactionRecord, producer_id: int, rule: str, so
 
 def check_epoch(stored: TransactionRecord, producer_epoch: int, rule: str, source: str) -> None:
     """Raise PRODUCER_FENCED unless this is the stored epoch; higher ones are fenced too."""
+    # Not only lower ones: the coordinator assigned every epoch, so a higher one belongs to no producer.
     if producer_epoch != stored.producer_epoch:
         raise Refusal(
             ErrorCode.PRODUCER_FENCED,
@@ -82,6 +83,7 @@ def check_may_add(
     """
     if transition_pending and pending_first:
         raise concurrent("transactions C.1.1 P8", KIP_98)
+    # The id before the epoch: epochs of two producer ids cannot be compared.
     check_producer_id(stored, producer.producer_id, "transactions C.1.1 P9", KIP_98)
     check_epoch(stored, producer.producer_epoch, "transactions C.1.1 P10", KIP_98)
     if transition_pending:
@@ -175,6 +177,8 @@ def end_by_newer_client(stored: TransactionRecord, request: EndRequest, *, trans
     # only afterwards a retry and a fenced producer can be distinguished.
     if transition_pending:
         raise concurrent("transactions C.3.2 U3", KIP_890)
+    # Once epochs are exhausted, the Complete record has a new producer id at epoch 0: a retry of the EndTxn before it
+    # still comes with the old id at its last epoch.
     overflow_retry = (
         stored.previous_producer_id == request.producer_id
         and request.producer_epoch == LAST_GIVEN_EPOCH
@@ -187,6 +191,8 @@ def end_by_newer_client(stored: TransactionRecord, request: EndRequest, *, trans
     _check_newer_epoch(stored, request, current=current, retry=retry)
     if retry and not current:
         return _retried(stored, request)
+    # An abort needs no open transaction: since partitions are added by Produce, a client whose Produce failed cannot
+    # know whether there is one (KIP-890).
     if stored.state is _S.ONGOING or not request.committed:
         return Ending.PREPARE
     raise _wrong_state(stored, "transactions C.3.2 U6", KIP_890)
@@ -198,6 +204,7 @@ def _check_newer_epoch(stored: TransactionRecord, request: EndRequest, *, curren
         case _S.ONGOING | _S.EMPTY:
             accepted = current
         case _S.PREPARE_COMMIT | _S.PREPARE_ABORT:
+            # The Prepare record has bumped the epoch, so the EndTxn that decided it is one behind when it is repeated.
             accepted = retry and not current
         case _:
             accepted = current or retry

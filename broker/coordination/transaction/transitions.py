@@ -107,6 +107,7 @@ def assign(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> Assignmen
         )
     if expected == NO_PRODUCER:
         return Assignment(stored.producer_id, epoch + 1, NO_PRODUCER_EPOCH, _E4)
+    # Without an epoch the id is new to the coordinator: no other producer can have been initialised in between.
     if epoch == NO_PRODUCER_EPOCH:
         return Assignment(stored.producer_id, 0, NO_PRODUCER_EPOCH, _E5)
     if expected.producer_epoch == epoch:
@@ -215,6 +216,8 @@ class Transitions:
             _S.PREPARE_ABORT,
             now_ms,
             epoch=epoch,
+            # With a last epoch, the fenced producer could return by an InitProducerId that looks like a retry
+            # (transactions A.3 E7).
             last_epoch=NO_PRODUCER_EPOCH,
             partitions=old.partitions,
             start_ms=old.start_ms,

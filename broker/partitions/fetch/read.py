@@ -232,9 +232,11 @@ class Reader:
             if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
                 return True
             bound = self._limits.bound(log.bounds, log.last_stable_offset)
+            # The leader was truncated since, or another one has less: waiting brings nothing (DelayedFetch).
             if asked.fetch_offset > bound and log.reader.batch_start(asked.fetch_offset) > bound:
                 return True
             if asked.fetch_offset < bound:
+                # Behind the active segment, or it was just rolled: answered, however few bytes that are.
                 if log.reader.in_older_segment(asked.fetch_offset, bound):
                     return True
                 try:

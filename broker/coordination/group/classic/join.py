@@ -104,6 +104,7 @@ class Joining:
     def _accepts_member(self, group: ClassicGroup, member_id: str) -> bool:
         """Return whether the member fits into group.max.size, for which pending ids do not count (groups A.4 J2)."""
         limit = self._settings.int("group.max.size")
+        # Members of the last generation have yet to rejoin: the first ones to come fit, the others are turned away.
         if group.state is State.PREPARING_REBALANCE:
             return member_id in group.awaiting_join or len(group.awaiting_join) < limit
         if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
@@ -174,6 +175,8 @@ class Joining:
         if group.state is State.EMPTY:
             refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *JOIN.row(" J4.7"))
             builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal, direct=True)
+        # It has missed the response of this generation, and gets it again. The leader of a Stable group forces a
+        # rebalance: it has seen what members' metadata do not show, such as new partitions.
         elif (group.state is State.COMPLETING_REBALANCE and unchanged) or (
             group.state is State.STABLE and unchanged and not leads
         ):
@@ -192,6 +195,7 @@ class Joining:
     # --- a static member that returns without its id (groups A.6) -------------------------------------------------
 
     def _replace(self, builder: OutcomeBuilder, group: ClassicGroup, ask: _Ask, old_id: str, new_id: str) -> None:
+        # An IllegalStateException in Kafka: an Empty group has no member to replace.
         if group.state is State.EMPTY:
             raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *REPLACEMENT.row(".5"))
         old_leader = group.leader or ""

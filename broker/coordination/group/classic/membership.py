@@ -38,6 +38,7 @@ class Membership:
         group = _member_group(existing, SYNC.row(".1"))
         group.check_member(request.member_id, request.group_instance_id, SYNC.row(".2"))
         group.check_generation(request.generation_id, SYNC.row(".3"))
+        # The request is validated as a whole before the state: a wrong protocol is reported during a rebalance, too.
         if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol_name):
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *SYNC.row(".4"))
         if group.state is State.PREPARING_REBALANCE:
@@ -87,6 +88,7 @@ class Membership:
         group = _member_group(existing, HEARTBEAT)
         group.check_member(request.member_id, request.group_instance_id, HEARTBEAT)
         group.check_generation(request.generation_id, HEARTBEAT)
+        # Before the refusal: a member that has to rejoin is alive.
         self._rebalances.rearm(builder, group, request.member_id)
         if self._rebalances.heartbeat_refused(group):
             builder.refused(Refusal(ErrorCode.REBALANCE_IN_PROGRESS, *HEARTBEAT))
@@ -147,6 +149,7 @@ def _member_group(group: ClassicGroup | None, rule: Rule) -> ClassicGroup:
 
 def _leaver(group: ClassicGroup, identity: MemberIdentity) -> str:
     """Return the id of the member that leaves; static members may be given by instance id alone (KIP-345)."""
+    # An id returned with MEMBER_ID_REQUIRED may leave before it has joined; it is no member yet.
     if identity.member_id in group.pending:
         return identity.member_id
     if identity.member_id or identity.group_instance_id is None:

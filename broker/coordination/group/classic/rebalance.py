@@ -66,6 +66,7 @@ class Rebalances:
         self, builder: OutcomeBuilder, group: ClassicGroup, member: Member, protocol_type: str, reply_to: Hashable
     ) -> None:
         """Add a member, park its JoinGroup, and begin or complete a rebalance if due (groups A.5 R1)."""
+        # Only newcomers of a group's first rebalance extend its delay (groups A.5 R5).
         if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
             group.new_member_added = True
         member.is_new = True
@@ -135,10 +136,13 @@ class Rebalances:
         """Complete the join phase (groups A.5 R7)."""
         builder.cancel(join_timer(group))
         for member in group.members.values():
+            # A static member that did not rejoin keeps its place until its session ends (KIP-345).
             if member.member_id not in group.awaiting_join and member.instance_id is None:
                 builder.member(group, MISSED_REBALANCE, member, f"{group.rebalance_timeout_ms} ms")
                 group.remove(member.member_id)
                 builder.cancel(member_timer(group, member.member_id))
+        # Only static members are left and none has rejoined: without a leader none can assign, so the phase is
+        # extended until sessions end.
         if not group.elect_joined_leader() and len(group.members):
             self._arm_join(builder, group)
             return
@@ -174,6 +178,7 @@ class Rebalances:
         group = self._find(group_id)
         if group is None or group.generation != generation or not group.pending_sync:
             return
+        # Stable counts too: the leader's SyncGroup completes the generation while others have yet to send theirs.
         if group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
             return
         for member_id in sorted(group.pending_sync):

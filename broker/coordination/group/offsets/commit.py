@@ -90,6 +90,7 @@ class Commits:
         )
         unknown_group_error = ErrorCode.GROUP_ID_NOT_FOUND if knows_stale_epochs else ErrorCode.ILLEGAL_GENERATION
         group, check = self._committing_group(request.group_id, committer, unknown_group_error)
+        # A commit counts as a heartbeat, but not in CompletingRebalance (OffsetMetadataManager).
         if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
             self._rebalances.rearm(builder, group, request.member_id)
         expires_ms = NO_EXPIRY

@@ -68,10 +68,12 @@ class Expiry:
             return False
         left, expired = False, []
         for topic, offsets in topics.items():
+            # Offsets of topics that members read stay, however old they are (KAFKA-4682).
             if group.subscribes_to(topic):
                 left = True
                 continue
             for partition, (commit, _) in offsets.items():
+                # An open transaction may replace it: whether it does is decided by a marker later.
                 pending = self._offsets.is_pending(group_id, topic, partition)
                 if pending or not self._expired(commit, base, builder.now_ms):
                     left = True

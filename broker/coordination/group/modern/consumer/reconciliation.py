@@ -89,6 +89,7 @@ def _next(member: Member, goal: TargetState) -> Member:
             revoke[topic_id] = gone
         mine = member.revoking.get(topic_id, {})
         wanted = [at for at in sorted(target) if at not in assigned]
+        # What the member has yet to give up is not another's: it may have it back at once.
         free = [at for at in wanted if at in mine or goal.owner_epoch(topic_id, at) is None]
         unreleased |= len(free) < len(wanted)
         if free:
