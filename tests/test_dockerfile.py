@@ -115,7 +115,7 @@ def test_what_not_all_builders_know_is_refused(text: str, problem: str, tmp_path
 
 
 def test_a_folder_without_a_dockerfile_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one sentence."""
+    """A folder without a Dockerfile is named in one sentence."""
     assert rehearse([str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"rehearsal: there is no {tmp_path}/Dockerfile; name a folder that has one\n"
 

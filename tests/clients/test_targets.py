@@ -20,7 +20,7 @@ def test_what_does_not_come_up_is_ended(tmp_path: Path) -> None:
 
 
 def test_what_ends_at_its_start_is_not_waited_for(tmp_path: Path) -> None:
-    """With its exit code."""
+    """A server that ends at its start is reported with its exit code, without waiting for the timeout."""
     log = tmp_path / "log"
     log.touch()
     with subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"]) as process:

@@ -175,7 +175,7 @@ def test_a_broker_that_is_down_can_be_removed(plane_of: ControlPlaneOf) -> None:
 def test_a_mistake_is_refused_with_its_reason(
     plane: ControlPlane, method: str, path: str, body: Any, status: int, text: str
 ) -> None:
-    """And changes nothing."""
+    """An invalid command about brokers is refused with its reason and changes nothing."""
     got, problem = plane.refused(method, f"/v1/brokers{path}", body)
     assert got == status
     assert text in problem["detail"]

@@ -234,7 +234,7 @@ def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPl
 
 
 def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
-    """After a confirmation."""
+    """The console resets the cluster after a confirmation."""
     page.open(busy.url, "cluster")
     page.press("Reset the cluster")
     page.sees("Reset the cluster?")

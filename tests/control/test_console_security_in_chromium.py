@@ -69,7 +69,7 @@ def test_users_acls_and_quotas_are_added_and_removed(page: Page, plane_of: Contr
 @pytest.mark.interop
 @pytest.mark.timeout(120)
 def test_without_an_authorizer_the_page_shows_how_to_have_one(page: Page, plane: ControlPlane) -> None:
-    """And offers no form."""
+    """Without an authorizer the page shows the setting for one, and no form."""
     page.open(plane.url, "security")
     assert "Add the ACL" not in page.sees("The brokers have no authorizer", "authorizer.class.name")
 

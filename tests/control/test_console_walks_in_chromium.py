@@ -137,7 +137,7 @@ def test_a_task_takes_the_clicks_that_the_page_promises(
 
 
 def test_every_task_of_the_table_is_walked() -> None:
-    """And none else."""
+    """Each task of the page's table has a walk, and each walk a task."""
     assert promised().keys() == WALKS.keys()
 
 

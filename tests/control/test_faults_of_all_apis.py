@@ -125,7 +125,7 @@ def test_a_delay_is_one_of_the_clusters_clock(walk: Walk, do: Any) -> None:
                                 {"apply_then": {"disconnect": "close"}}, {"apply_then": {"disconnect": "reset"}}],
                          ids=["close", "reset", "then close", "then reset"])  # fmt: skip
 def test_the_connection_ends_without_an_answer(walk: Walk, do: Any) -> None:
-    """Done or not."""
+    """A disconnect fault closes the connection without a response, whether the request was processed or not."""
     fault = walk.add(do)
     walk.ask().check_closed()
     assert walk.hits(fault) == 1

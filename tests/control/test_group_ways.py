@@ -425,7 +425,7 @@ def records_acquired(share: Share) -> ControlPlane:
 
 
 def test_records_that_another_member_holds(share: Share) -> None:
-    """With its lock."""
+    """The report names the member that has acquired the records, and when its lock ends."""
     check(records_acquired(share), records_acquired.__name__, SHARES)
 
 

@@ -258,7 +258,7 @@ def test_a_mistaken_query_is_answered_with_its_parameter(
 
 
 def test_python_finds_entries(plane: ControlPlane) -> None:
-    """As objects."""
+    """`journal.find` returns entries as objects."""
     some_requests(plane)
     (entry,) = plane.kafka.journal.find(api="EndTxn", client_id="other")
     assert (entry.api, entry.version, entry.request["committed"]) == ("EndTxn", 3, True)

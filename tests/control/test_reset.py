@@ -203,7 +203,7 @@ def test_a_connection_that_a_fault_silenced_is_closed(plane: ControlPlane) -> No
 
 @pytest.mark.parametrize("keep", ["all", ["everything"], [1]])
 def test_only_what_there_is_can_be_kept(plane: ControlPlane, keep: Any) -> None:
-    """422, with the names."""
+    """A reset that is to keep something unknown is refused with 422 and the names that exist."""
     status, problem = plane.refused("POST", "/v1/reset", {"keep": keep})
     assert (status, problem["field"]) == (422, "keep")
     assert "topics" in problem["detail"]

@@ -199,7 +199,7 @@ def test_settings_that_are_no_secret_are_shown(exposed: Exposed) -> None:
 
 
 def test_files_of_the_journal_are_their_owner_s_alone(exposed: Exposed) -> None:
-    """Mode 0600."""
+    """Files of the journal have mode 0600."""
     exposed.known()
     exposed.server.control("POST", "/v1/journal/rotate")
     modes = {oct(each.stat().st_mode & 0o777) for each in exposed.journal.iterdir()}

@@ -215,7 +215,7 @@ def test_an_open_transaction_is_aborted_as_by_its_timeout(plane: ControlPlane, r
 
 @pytest.mark.verb("transactions abort")
 def test_a_real_producer_whose_transaction_was_aborted_is_fenced(plane: ControlPlane) -> None:
-    """Through the shell."""
+    """`ctl transactions abort` fences a real producer in its transaction."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
     producer.begin_transaction()

@@ -89,7 +89,7 @@ def test_features_follow_the_release(plane: ControlPlane) -> None:
 
 
 def test_the_shell_sets_and_shows_versions(plane: ControlPlane) -> None:
-    """As JSON."""
+    """`ctl versions set` and `show` print the versions as JSON."""
     plane.ctl("versions", "set", "--apis", '{"EndTxn": {"min": 0, "max": 3}}')
     assert plane.ctl("versions", "show")["apis"]["EndTxn"] == {"min": 0, "max": 3}
 

@@ -68,7 +68,7 @@ async def test_an_operation_that_refuses_changes_nothing() -> None:
 
 
 async def test_a_log_that_refuses_changes_nothing() -> None:
-    """No replay, no effect."""
+    """If the log refuses the records, nothing is replayed and no effect performed."""
     bench = Bench()
     bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
     outcome = bench.ask(lambda token: Outcome(("a",), (Reply(token, 1), "x")))
@@ -138,7 +138,7 @@ async def test_a_reply_may_be_an_error() -> None:
 
 
 async def test_records_of_a_transaction_are_appended_and_replayed_as_such() -> None:
-    """TxnOffsetCommit."""
+    """Records of a TxnOffsetCommit are appended as a transactional batch and replayed as pending."""
     bench = Bench()
     transaction = TransactionalAppend(7, 1, "tx")
     await bench.ask(lambda token: Outcome(("a",), (Reply(token, 1),), transaction))
@@ -197,7 +197,7 @@ def arm(bench: Bench, key: str, at_ms: int, record: str) -> None:
 
 
 def test_a_timer_is_an_operation_of_its_own() -> None:
-    """At its time, once."""
+    """A timer of a coordinator fires at its time, once, as an operation of its own."""
     bench = Bench()
     arm(bench, "t", START_MS + 10, "fired")
     bench.clock.advance(9)

@@ -194,7 +194,7 @@ def test_a_run_is_kept_once() -> None:
 
 
 def test_versions_are_listed_as_ranges() -> None:
-    """Neighbours together."""
+    """Neighbouring versions are listed as a range."""
     assert ranges({0, 1, 2, 5, 7, 8}) == "0-2, 5, 7-8"
     assert ranges(set()) == ""
 

@@ -69,7 +69,7 @@ def test_histories_with_restarts(histories: Histories, pytestconfig: pytest.Conf
 @pytest.mark.nightly
 @pytest.mark.timeout(NIGHTLY_S)
 def test_many_histories_with_restarts(histories: Histories, pytestconfig: pytest.Config) -> None:
-    """Two in each."""
+    """Random requests with two restarts of the broker get the same responses from Kafka and from Understudy."""
     check(histories, of_tonight(range(-300, -5), 10), pytestconfig, restarts=2)
 
 

@@ -116,7 +116,7 @@ def test_the_schema_has_each_result() -> None:
 
 
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON."""
+    """`--schema` prints the contract of drivers as a JSON schema."""
     assert main(["--schema"]) == 0
     assert json.loads(capsys.readouterr().out) == schema()
 
@@ -263,7 +263,7 @@ def test_a_wrong_outcome_is_the_driver_s_failure(result: object, problem: str) -
     ],
 )
 def test_a_wrong_record_or_partition_is_the_driver_s_failure(command: str, result: object, problem: str) -> None:
-    """As above."""
+    """A driver whose result has a wrong record or partition ends the exam with the reason."""
     code = f"print(json.dumps({{'id': c['id'], 'result': {result!r}}}), flush=True)"
     with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
         driver.call(command)

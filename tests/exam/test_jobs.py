@@ -168,7 +168,7 @@ def test_slow_scenarios_begin_first() -> None:
 
 
 def test_one_job_plays_in_order() -> None:
-    """On one cluster."""
+    """With one job the scenarios are played in order on one cluster."""
     opened, reported = Opened(), list[Result]()
     chosen = scenarios(3, lambda _exercise: None)
     Runner(Silent, opened=opened).run(chosen, reported.append)

@@ -60,7 +60,7 @@ def test_every_mutation_is_used() -> None:
 
 @scenarios
 def test_the_reference_client_passes(exam_cluster: Cluster, name: str) -> None:
-    """The rule can be kept."""
+    """The honest client passes the scenario, so its rule can be kept."""
     verdict, problem, evidence = Runner(InProcess).play(exam_cluster, SCENARIOS[name])
     assert verdict is Verdict.PASS, "\n".join([problem, *evidence])
 

@@ -58,7 +58,7 @@ def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
 
 
 def test_a_mutant_fails(elsewhere: Cluster) -> None:
-    """The positive control."""
+    """The positive control: a client with a planted fault fails on a cluster behind the proxy, too."""
     found = examined(elsewhere, "idempotence/answer-lost", mutation="new-sequence-after-loss")
     assert found == {"idempotence/answer-lost": Verdict.FAIL}
 
@@ -82,7 +82,7 @@ def test_a_topic_of_the_users_is_not_deleted(elsewhere: Cluster, name: str) -> N
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After twenty seconds."""
+    """A cluster that does not answer is one sentence after twenty seconds."""
     monkeypatch.setattr(upstream, "REACHED_S", 0.2)
     with pytest.raises(UnderstudyError, match=r"127\.0\.0\.1:1"), opened("127.0.0.1:1"):
         pass

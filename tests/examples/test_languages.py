@@ -116,7 +116,7 @@ def test_go() -> None:
 
 
 def test_node() -> None:
-    """With node:test."""
+    """The page's first test for Node passes with node:test."""
     needs("node", "npm")
     folder = copied("node")
     ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
@@ -125,7 +125,7 @@ def test_node() -> None:
 
 
 def test_rust() -> None:
-    """With Cargo's tests."""
+    """The page's first test for Rust passes with cargo test."""
     needs("cargo", "g++", "make")
     output = ran(["cargo", "test", "--quiet"], copied("rust"), **RUST)
     assert "test result: ok. 2 passed; 0 failed" in output, output

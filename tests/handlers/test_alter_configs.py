@@ -23,7 +23,7 @@ async def alter(
 
 
 async def test_CFG_06_what_is_not_listed_goes() -> None:
-    """Back to the default."""
+    """A setting that AlterConfigs does not list returns to its default."""
     context = Context()
     await alter(context, TOPIC, "foo", retention_ms="1000", max_message_bytes="2000")
     answer = await alter(context, TOPIC, "foo", retention_ms="3000")

@@ -41,7 +41,7 @@ async def test_LOGD_01_one_directory_with_what_it_holds(version: int) -> None:
 
 
 async def test_only_existing_partitions_of_the_request_are_described() -> None:
-    """Each of them once."""
+    """DescribeLogDirs describes each existing partition of the request once."""
     wanted = [DescribableLogDirTopic("foo", [0, 0, 1, 9]), DescribableLogDirTopic("no", [0])]
     (found,) = (await stage().ask(API, DescribeLogDirsRequest(wanted))).results
     assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [("foo", [0])]

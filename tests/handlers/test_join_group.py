@@ -26,7 +26,7 @@ def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
 
 @every_version(API, since=4)
 async def test_CLS_01_a_first_join_is_answered_with_a_member_id(version: int) -> None:
-    """From version 4 on."""
+    """From v4 on a first join is answered with MEMBER_ID_REQUIRED and the id to return with."""
     answer = await Stage().ask(API, request(), version)
     assert answer.member_id.startswith("client-")
     assert answer == refusal(ErrorCode.MEMBER_ID_REQUIRED, answer.member_id, version)

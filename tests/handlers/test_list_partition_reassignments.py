@@ -29,7 +29,7 @@ async def test_only_partitions_that_move_are_listed(topics: Asked) -> None:
 
 
 async def test_names_that_mean_nothing_are_left_out() -> None:
-    """No error."""
+    """Topics and partitions that do not exist are left out of the response, without an error."""
     topics = [ListPartitionReassignmentsTopics("no", [0])]
     assert (await AdminStage().ask(API, ListPartitionReassignmentsRequest(topics=topics))).topics == ()
 

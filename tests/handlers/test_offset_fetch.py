@@ -70,7 +70,7 @@ async def test_offsets_are_fetched_by_name(version: int) -> None:
 
 @every_version(API, since=2)
 async def test_all_offsets_are_fetched(version: int) -> None:
-    """Null topics."""
+    """OffsetFetch with null topics returns all offsets of the group."""
     stage = await with_offsets("g")
     (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), version)).groups
     foo, bar = (stage.foo, stage.bar) if version >= 10 else ("foo", "bar")

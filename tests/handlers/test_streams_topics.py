@@ -40,7 +40,7 @@ async def test_failures_are_remembered_of_a_thousand_topics() -> None:
 
 
 async def test_a_creation_that_fails_without_a_message_has_kafkas_text() -> None:
-    """That of its code."""
+    """If the creation of an internal topic fails without a message, the status has the text of the error code."""
     stage, wanted = AdminStage(), InternalTopic("log", 1, -1, {})
     exceeded = SimpleNamespace(mutations=SimpleNamespace(charge=lambda *_, **__: 1_000))
     stage.cluster.nodes[stage.cluster.controller_id].quotas = cast("Any", exceeded)

@@ -227,7 +227,7 @@ async def listed(stage: Stage, version: int = 2, **more: Any) -> tuple[int, list
 
 
 async def test_LIST_01_02_unknown_states_are_named_and_ask_for_nothing() -> None:
-    """Case matters."""
+    """Unknown states are returned as such and select nothing; states are compared with their case."""
     stage = Stage()
     stage.topic("foo")
     await opened(stage, "foo")

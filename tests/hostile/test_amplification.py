@@ -40,7 +40,7 @@ def test_a_group_a_hundred_thousand_times(wire: Wire) -> None:
 
 
 def test_a_hundred_thousand_partitions_that_are_not_there(wire: Wire) -> None:
-    """Each has its answer."""
+    """A request for 100,000 partitions that do not exist gets a result for each."""
     created(wire, "foo")
     response = fetch_all(wire, {"foo": [interest(index) for index in range(1, MANY)]})
     assert len(answers(response)) == MANY - 1

@@ -136,5 +136,5 @@ def test_shares_add_up(limit: int, brokers: int, on_disk: bool) -> None:
 
 
 def test_shares_of_a_tiny_limit() -> None:
-    """There is one of each."""
+    """With a tiny limit of file descriptors each use still gets its least share."""
     assert divided(16, 12, 3, on_disk=True) == Shares(1, 4, 4)

@@ -21,7 +21,7 @@ METADATA_9 = header(ApiKey.METADATA, 9)
 
 
 def test_B01_an_empty_frame_has_no_header(victim: Victim) -> None:
-    """Size 0."""
+    """A frame of size 0 closes its connection."""
     victim.check_refused(count(0), "too short for a request header")
 
 

@@ -339,7 +339,7 @@ def test_work_with_understudy_is_no_finding(broker_with: BrokerWith, tmp_path: P
 @pytest.mark.interop
 @pytest.mark.timeout(300)
 def test_work_with_a_real_broker_is_no_finding(tmp_path: Path) -> None:
-    """The same."""
+    """Histories written beside a real Kafka have no finding, and planted losses are found there, too."""
     need_kafka()
     (tmp_path / "node").mkdir()
     node = Node(tmp_path / "node")

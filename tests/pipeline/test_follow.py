@@ -215,6 +215,6 @@ def test_the_command_explains_on_stderr(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_texts_of_clients_do_not_reach_the_terminal_as_they_are() -> None:
-    """As in tables."""
+    """Control characters in names from clients are escaped before they reach the terminal."""
     shown = follow.line(Row(HOLE, {"topic": "t", "group_id": "\x1b[2J", "offset": 5}), "table", 1)
     assert shown.endswith(r"topic=t, group_id=\x1b[2J, offset=5")

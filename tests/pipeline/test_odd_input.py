@@ -57,7 +57,7 @@ def test_values_are_decoded_to_text_that_utf8_has() -> None:
 
 
 def test_paths_of_json_are_text_that_utf8_has() -> None:
-    """Names and examples."""
+    """Names and examples of JSON paths are valid UTF-8 even if values are not."""
     (path, types, _, example) = json_paths(rb'{"\ud800": "\udfff"}')[1]
     assert (path, types, example) == ('$["\ufffd"]', ["string"], "\ufffd")
 

@@ -48,7 +48,7 @@ def test_a_table_of_many_columns_becomes_paragraphs() -> None:
 
 
 def test_a_report_fits_its_terminal(tmp_path: Path) -> None:
-    """Explanations too."""
+    """Tables and explanations are wrapped to the width of the terminal."""
     finding = Finding(checks()["offset-hole"], 2, ROWS)
     report = Report(str(tmp_path), None, [finding.check], [finding], dict.fromkeys(
         ("topics", "partitions", "batches", "records", "bytes"), 1

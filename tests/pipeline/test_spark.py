@@ -90,7 +90,7 @@ def test_the_other_sources_are_there(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_damage_is_reported_by_an_error_or_a_row(spark: SparkSession, tmp_path: Path) -> None:
-    """File, byte, reason."""
+    """A damaged batch raises an error, or becomes a row, with file, position and reason."""
     first, second = chain(3, 3)
     second[-1] ^= 1
     path = write_segment(tmp_path, first, second, chain(3, 3, 3)[2])

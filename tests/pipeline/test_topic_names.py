@@ -78,7 +78,7 @@ def test_two_topics_do_not_become_one(
 
 
 def test_a_topic_may_take_the_name_of_one_that_is_not_exported(tmp_path: Path) -> None:
-    """As before."""
+    """A topic can be renamed to the name of one that is not part of the export."""
     where = Planting(tmp_path / "data")
     where.shelf("a").data(3)
     where.shelf("b").data(2)

@@ -175,7 +175,7 @@ def test_changes_of_protobuf(registry: Rest, new: str, allowed: bool) -> None:
 
 @pytest.mark.parametrize(("kind", "allowed"), [("int64", True), ("Shade", True), ("sint32", False), ("Other", False)])
 def test_enums_of_protobuf_are_numbers(registry: Rest, kind: str, allowed: bool) -> None:
-    """Of another name too."""
+    """Enums of Protobuf are compatible by their numbers, not by their names."""
     more = "enum Color { RED = 0; } enum Shade { DARK = 0; } message Other {}"
     registry.register("s", proto("Color c = 1", more=more), "PROTOBUF")
     assert fits(registry, proto(f"{kind} c = 1", more=more), "PROTOBUF") is allowed

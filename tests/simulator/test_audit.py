@@ -91,7 +91,7 @@ def test_runs_of_all_kinds_leave_directories_without_a_finding(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_an_existing_folder_is_left_as_it_is(tmp_path: Path) -> None:
-    """Also an empty one."""
+    """`--data-dir` refuses an existing folder, even an empty one, and leaves it as it is."""
     with pytest.raises(FileExistsError):
         run(17, 0.05, kinds=[], data_dir=tmp_path)
     assert list(tmp_path.iterdir()) == []

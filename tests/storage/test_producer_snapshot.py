@@ -16,7 +16,7 @@ IN_TRANSACTION = ProducerEntry(1000, 2, (BatchRange(0, 4, 5, 9, 1_700_000_000_50
 
 
 def test_the_vector_is_written_and_read() -> None:
-    """Byte for byte."""
+    """Kafka's example of a producer snapshot is written and read byte for byte."""
     assert encode_snapshot([IN_TRANSACTION]).hex() == VECTOR
     assert decode_snapshot(bytes.fromhex(VECTOR)) == [IN_TRANSACTION]
 
@@ -34,13 +34,13 @@ def test_only_the_last_batch_is_kept() -> None:
 
 
 def test_an_entry_without_a_batch_has_none_afterwards() -> None:
-    """What a marker left."""
+    """A snapshot keeps a producer of which only a marker is left, without a batch."""
     entry = ProducerEntry(7, 3, (), 4, 99)
     assert decode_snapshot(encode_snapshot([entry])) == [entry]
 
 
 def test_no_producers_make_an_empty_snapshot() -> None:
-    """Ten bytes."""
+    """A snapshot without producers is ten bytes: version, checksum and a count of 0."""
     assert len(encode_snapshot([])) == 10
     assert decode_snapshot(encode_snapshot([])) == []
 

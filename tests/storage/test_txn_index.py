@@ -41,7 +41,7 @@ def test_the_vector_is_written_and_read() -> None:
 
 
 def test_there_is_no_file_without_an_entry() -> None:
-    """Looking makes none."""
+    """A transaction index has no file until its first entry, and reading it makes none."""
     files = tree()
     index = TransactionIndex(files, PATH)
     assert index.search(0, 100) == ([], False)
@@ -129,7 +129,7 @@ def test_a_renamed_index_stays_open() -> None:
     ids=["part of an entry", "the same marker twice", "version 1"],
 )
 def test_damage_is_found_when_the_index_is_read(contents: bytes) -> None:
-    """It is rebuilt then."""
+    """A damaged transaction index is found when it is read, and rebuilt."""
     files = tree()
     files.open(PATH).append(contents)
     with pytest.raises(IndexCorruptError):

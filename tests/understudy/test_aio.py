@@ -114,7 +114,7 @@ async def test_calls_run_side_by_side_and_can_be_cancelled(control: FakeControl)
 
 
 async def test_problems_and_absence_raise_as_in_the_blocking_client(control: FakeControl) -> None:
-    """The same errors."""
+    """The asynchronous client raises the same errors as the blocking one."""
     kafka = await understudy.aconnect(control.url)
     control.answers["GET /v1/health"] = (409, {"title": "Conflict", "detail": "not now"})
     with pytest.raises(understudy.ControlError, match="not now"):

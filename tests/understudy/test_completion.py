@@ -87,7 +87,7 @@ def test_names_are_quoted_and_never_run(running: Path) -> None:
 def test_nothing_is_offered_without_a_server(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No error either."""
+    """Without a server the completion offers nothing, and reports no error."""
     monkeypatch.setenv("UNDERSTUDY_CONTROL_URL", "http://127.0.0.1:1")
     assert main(["completion", "names", "topic"]) == 0
     assert capsys.readouterr() == ("", "")

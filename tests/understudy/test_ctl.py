@@ -158,7 +158,7 @@ def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: py
 
 
 def test_json_is_the_servers_answer(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
-    """For scripts."""
+    """`--json` prints the server's response unchanged."""
     control.answers["GET /v1/clock"] = {"now_ms": 5, "frozen": False}
     assert main(["ctl", "--json", "clock", "show"]) == 0
     assert json.loads(capsys.readouterr().out) == {"now_ms": 5, "frozen": False}
@@ -388,7 +388,7 @@ def test_settings_are_sent_as_their_recorded_command_has_them(configs: Mapping[s
 
 
 def test_settings_that_are_no_json_are_refused(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one sentence."""
+    """Settings that are not JSON are refused in one sentence."""
     with pytest.raises(SystemExit):
         main(["ctl", "topics", "configure", "t", '{"a": '])
     assert "needs KEY=VALUE,... or an object as JSON, not" in capsys.readouterr().err

@@ -210,7 +210,7 @@ def test_the_token_is_not_on_the_command_line(token: str) -> None:
 
 
 def test_a_topic_may_begin_with_a_dash() -> None:
-    """As in Kafka."""
+    """A topic's name may begin with a dash on the command line, as in Kafka."""
     with understudy.start(topics=["-t"]) as kafka:
         assert [topic.name for topic in kafka.topics.list()] == ["-t"]
 
@@ -226,7 +226,7 @@ def test_an_ipv6_address_is_in_brackets() -> None:
 
 
 def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluster) -> None:
-    """Exit code 1."""
+    """A port that is in use ends the start with exit code 1 and a sentence that names it."""
     port = cluster.bootstrap_servers.partition(",")[0].rpartition(":")[2]
     command = [*COMMAND, "serve", "--port", port, "--control-port", "off"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20, check=False)

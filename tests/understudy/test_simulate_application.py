@@ -97,7 +97,7 @@ def test_wrong_options_exit_with_2_and_one_sentence(
     arguments: list[str],
     sentence: str,
 ) -> None:
-    """Nothing is played."""
+    """Invalid options end with exit code 2 and one sentence before a seed is played."""
     (tmp_path / "program.py").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

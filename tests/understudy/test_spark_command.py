@@ -52,7 +52,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(
 
 
 def test_a_process_ends_with_the_sentence_and_the_exit_code() -> None:
-    """As those above."""
+    """The command as a process prints the sentence and ends with the exit code."""
     done = run("audit", "README.md")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("understudy audit: ")
@@ -92,7 +92,7 @@ def test_a_process_ends_with_the_sentence_and_the_exit_code() -> None:
 def test_invalid_arguments_of_reports_are_refused(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As above."""
+    """Invalid arguments are refused in one sentence that names the command, with exit code 2."""
     with pytest.raises(SystemExit) as left:
         cli.main(arguments)
     assert left.value.code == 2

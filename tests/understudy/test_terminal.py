@@ -141,7 +141,7 @@ def test_times_are_local_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_that_a_terminal_obeys_and_markup_are_shown_as_they_are() -> None:
-    """Clients choose them."""
+    """Control characters and markup in names, which clients choose, are shown escaped."""
     answer = {"topics": [{"name": "\x1b[2J[red]x[/red]", "id": "i", "internal": False, "partitions": []}]}
     assert printed("topics list", answer)[1].startswith("\\x1b[2J[red]x[/red]")
     fault = {"id": "f1", "match": {"group": "[/x]", "request": {"member_id": "[red]"}}}

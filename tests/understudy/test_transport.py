@@ -90,6 +90,6 @@ async def test_the_control_plane_may_be_behind_a_gateway(monkeypatch: pytest.Mon
 
 
 def test_another_kind_of_url_is_refused() -> None:
-    """Nothing is sent."""
+    """A URL of another scheme is refused before anything is sent."""
     with pytest.raises(understudy.Unreachable, match="it needs http or https"):
         understudy.connect("unix://socket", token="secret")

@@ -59,7 +59,7 @@ class Bench:
 
 
 def test_without_a_class_there_is_none() -> None:
-    """And nothing is asked."""
+    """Without authorizer.class.name there is no authorizer, and no request is checked."""
     assert authorizer_of(BrokerSettings(1)) is None
 
 

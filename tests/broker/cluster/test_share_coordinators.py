@@ -152,7 +152,7 @@ async def test_the_first_states_are_created_at_the_same_time() -> None:
 
 
 async def test_states_are_deleted_at_the_same_time() -> None:
-    """As they are created."""
+    """States of share partitions on several coordinators are deleted at the same time."""
     async with grouped() as group:
         await group.create()
         assert await group.start_offset(1) == 0

@@ -160,7 +160,7 @@ def test_a_session_by_ids_goes_by_ids() -> None:
 
 
 def test_a_partition_twice_in_a_full_fetch_counts_once() -> None:
-    """The later one wins."""
+    """Of a partition twice in a full fetch request, the later entry counts."""
     asked = request(0, 0)
     asked.topics[0].partitions[1].fetch_offset = 5
     (interest,) = ask(cache(), asked).interests

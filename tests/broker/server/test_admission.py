@@ -98,7 +98,7 @@ def test_connections_are_accepted_at_the_brokers_rate() -> None:
 
 
 def test_a_listener_may_have_a_rate_of_its_own() -> None:
-    """Another one goes on."""
+    """A listener at its own connection rate keeps no other listener from accepting."""
     stage = Stage(TWO | {"listener.name.external.max.connection.creation.rate": "1", "quota.window.num": "2"})
     assert begun(stage.joined("EXTERNAL", 3)) == 1
     assert begun(stage.joined("INTERNAL", 9)) == 9

@@ -129,7 +129,7 @@ def test_a_limit_that_is_lowered_closes_those_that_were_silent_for_longest() -> 
 
 
 def test_who_leaves_while_waiting_is_not_begun() -> None:
-    """The next one is."""
+    """A connection that is lost while it waits for a place is skipped, and the next one begins."""
     known = connections(max_connections=1)
     first, second, third = (joined(known) for _ in range(3))
     second.hang_up()

@@ -20,7 +20,7 @@ from tests.broker.server.server_harness import HERE, echo, on_each_loop, seen, s
 
 @on_each_loop
 async def test_pipelined_requests_are_answered_in_order() -> None:
-    """A hundred in one go."""
+    """A hundred requests sent in one go are answered in their order."""
     async with serving(echo) as bench:
         peer = await bench.connect()
         payloads = [b"%d" % number for number in range(100)]

@@ -188,7 +188,7 @@ def test_CFG_10_CFG_11_what_may_be_set_for_all_brokers(texts: dict[str, str], me
 
 @pytest.mark.parametrize(("texts", "message"), FOR_ONE)
 def test_what_may_be_set_for_one_broker(texts: dict[str, str], message: str | None) -> None:
-    """BROKER "1"."""
+    """A setting of one broker is accepted, or refused with Kafka's message."""
     assert complaint(texts, BrokerSettings(1), per_broker=True) == message
 
 

@@ -15,7 +15,7 @@ async def awaited(begun: Begun) -> None:
 
 
 def test_work_that_waits_for_nothing_is_done_at_once() -> None:
-    """No loop runs here."""
+    """Work that waits for nothing completes without an event loop."""
     seen: list[str] = []
 
     async def work() -> None:

@@ -36,7 +36,7 @@ def check_streams(member_id: str, rack_id: str) -> None:
 @pytest.mark.parametrize("check", [check_consumer, check_share, check_streams])
 @pytest.mark.parametrize("blank", ["", " ", "\t\r\n", "\x00", "\x0e \x1b"])
 def test_controls_and_spaces_are_blank(check: Check, blank: str) -> None:
-    """INVALID_REQUEST."""
+    """An id of control characters and spaces is refused as blank, with INVALID_REQUEST."""
     for fields in ((blank, "rack"), ("m", blank)):
         with pytest.raises(KafkaError) as refused:
             check(*fields)

@@ -223,7 +223,7 @@ def test_an_older_broker_stores_no_topic_ids() -> None:
 
 
 def test_a_commit_that_cannot_be_remembered_is_refused() -> None:
-    """Nothing has changed."""
+    """A commit whose record the log refuses changes nothing, and its client gets the error."""
     context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
     assert context.commit("foo", {0: 5}) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert not context.machine.groups

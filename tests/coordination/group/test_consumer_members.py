@@ -148,7 +148,7 @@ def test_a_static_member_returns_under_another_id(context: Context) -> None:
 
 
 def test_a_timer_whose_records_are_refused_comes_again(context: Context) -> None:
-    """Half a second later."""
+    """A timer whose records the log refuses fires again half a second later."""
     Consumer(context).join()
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     context.advance(45_000)

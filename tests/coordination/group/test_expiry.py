@@ -37,7 +37,7 @@ def test_a_simple_groups_offsets_age_from_their_commit() -> None:
 
 
 def test_an_empty_groups_offsets_age_from_its_last_member() -> None:
-    """Not from the commit."""
+    """Offsets of an Empty group age from the time when its last member left, not from their commit."""
     context = Context(dict(SHORT))
     (client,) = stable(Client(context, session_ms=LONG_SESSION_MS))
     commit(context, client, "foo")

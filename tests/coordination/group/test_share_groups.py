@@ -174,7 +174,7 @@ def test_the_assignment_of_an_emptied_group(cluster: Cluster, name: str, moves: 
 
 
 def test_a_full_group_takes_no_further_member(cluster: Cluster) -> None:
-    """Its members go on."""
+    """A full share group refuses another member, and its members' heartbeats succeed."""
     context = Context({"group.share.max.size": 1}, topics=cluster)
     member = ShareConsumer(context)
     assembled(context, member)

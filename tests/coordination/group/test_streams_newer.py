@@ -141,7 +141,7 @@ def test_the_last_member_takes_the_assignment_epoch_along(context: Context) -> N
 
 
 def test_a_member_that_a_full_group_has_may_join_again(context: Context) -> None:
-    """Others may not."""
+    """A full group lets its members rejoin and refuses others."""
     context.settings.values["group.streams.max.size"] = 1
     member = static(context)
     assert StreamsMember(context, "m2").refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED

@@ -23,7 +23,7 @@ def test_other_bytes_are_no_subscription(raw: bytes) -> None:
 
 
 def test_a_user_data_longer_than_the_rest_is_no_subscription() -> None:
-    """Truncated metadata."""
+    """Metadata whose user data are cut short are no subscription."""
     assert subscribed_topics(subscription("foo", version=0, user_data=b"abc")[:-1]) is None
 
 

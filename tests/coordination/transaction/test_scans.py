@@ -97,7 +97,7 @@ def test_each_transaction_is_aborted_in_an_operation_of_its_own() -> None:
 
 
 def test_two_phase_transactions_never_time_out() -> None:
-    """KIP-939."""
+    """A transaction with two-phase commit stays open past any timeout (KIP-939)."""
     bench = Bench()
     bench.init(timeout_ms=NEVER_TIMES_OUT_MS)
     bench.add((1000, 0), FOO)

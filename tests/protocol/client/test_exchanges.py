@@ -83,7 +83,7 @@ def test_a_mechanism_that_the_broker_does_not_serve() -> None:
 
 
 def test_scram_computes_the_example_of_its_standard() -> None:
-    """RFC 7677, section 3."""
+    """The client's SCRAM messages are those of RFC 7677, section 3."""
     scram = Scram(Credentials("SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
     challenge = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     assert scram.first() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
@@ -109,7 +109,7 @@ def test_a_challenge_that_cannot_be_right_is_an_error(ending: bytes) -> None:
 
 
 def test_a_challenge_to_another_nonce_is_an_error() -> None:
-    """It may be a replay."""
+    """A server's nonce that does not begin with the client's is an error: it may be a replay."""
     with pytest.raises(BadScram, match="SCRAM"):
         Scram(Credentials("SCRAM-SHA-256", "alice", "secret"), NONCE).final(b"r=other,s=YWJj,i=4096")
 

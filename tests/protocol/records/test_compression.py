@@ -127,7 +127,7 @@ def test_an_empty_stream_is_unreadable(codec: Codec) -> None:
 
 
 def test_an_empty_zstd_stream_is_nothing() -> None:
-    """No frame, no bytes."""
+    """A zstd stream without a frame decompresses to no bytes."""
     assert decompress(Codec.ZSTD, b"") == b""
 
 

@@ -48,7 +48,7 @@ def test_markers_and_headers_have_no_old_form() -> None:
 
 
 def test_zstd_has_no_old_form_at_all() -> None:
-    """KIP-110."""
+    """Records compressed with zstd cannot be down-converted (KIP-110)."""
     with pytest.raises(UnreadableCompressionError):
         messages_of_batches(build_batch(RECORDS, codec=Codec.ZSTD), 1, 0)
 

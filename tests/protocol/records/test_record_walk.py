@@ -189,7 +189,7 @@ def test_the_count_must_be_that_of_the_records(count: int) -> None:
 
 
 def test_nothing_is_a_batch_of_no_records() -> None:
-    """Zero of zero."""
+    """A batch of no records is read as none."""
     assert walk(b"", 0) == Walked(0, 0, is_sequential=True, has_null_key=False)
 
 
@@ -205,7 +205,7 @@ def test_varints_are_read_as_written(value: int) -> None:
 
 
 def test_bits_beyond_the_type_are_dropped() -> None:
-    """As Java's shifts do."""
+    """Bits of a varint beyond its type are dropped, as Java's shifts do."""
     assert read_varint(b"\xff\xff\xff\xff\x7f", 0) == (-(2**31), 5)
     assert read_varint(b"\xff" * 9 + b"\x7f", 0, 10) == (-(2**63), 10)
     assert wrap_int64(2**63) == -(2**63)

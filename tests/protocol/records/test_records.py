@@ -44,7 +44,7 @@ def test_every_record_survives_the_round_trip(records: list[Record], codec: Code
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
 def test_a_batch_of_another_client_is_read(codec: Codec) -> None:
-    """What aiokafka builds."""
+    """A batch that aiokafka has built is read record by record."""
     builder = DefaultRecordBatchBuilder(
         2, codec, is_transactional=1, producer_id=7, producer_epoch=2, base_sequence=5, batch_size=100_000
     )

@@ -85,7 +85,7 @@ def test_a_host_that_is_no_pattern_is_refused(guarded: Guarded, host: str, messa
 
 
 def test_ACL_02_what_may_be_written_may_be_described(guarded: Guarded) -> None:
-    """And may not be read."""
+    """The right to write a topic includes describing it, and does not include reading it."""
     assert produce(guarded.client, "foo", batch(b"a")).error_code == 29
     assert (may_describe(guarded, "foo"), may_read(guarded, "foo")) == (29, 29)
     guarded.allow((Op.WRITE, Kind.TOPIC, "foo"))
@@ -104,7 +104,7 @@ def test_ACL_03_deny_takes_precedence_over_allow(guarded: Guarded) -> None:
 
 
 def test_ACL_04_a_prefix_speaks_of_all_that_begin_so(guarded: Guarded) -> None:
-    """And of nothing else."""
+    """A prefixed ACL applies to all names that begin with it, and to no other."""
     guarded.create(acl(Op.READ, Kind.TOPIC, "fo", pattern=PREFIXED))
     assert (may_read(guarded, "foo"), may_read(guarded, "bar")) == (0, 29)
 
@@ -178,7 +178,7 @@ def test_ACL_07_one_filter_among_them_spoils_all(guarded: Guarded, odd: object) 
 
 
 def test_ACL_07_a_code_of_zero_closes_the_connection(guarded: Guarded) -> None:
-    """In all three APIs."""
+    """An unknown enum code in an ACL request closes the connection in all three APIs."""
     for ask in (
         lambda wire: wire.send(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([acl(0, Kind.TOPIC, "foo")])),
         lambda wire: wire.send(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([acl(Op.READ, Kind.TOPIC, "f", pattern=0)])),
@@ -189,7 +189,7 @@ def test_ACL_07_a_code_of_zero_closes_the_connection(guarded: Guarded) -> None:
 
 
 def test_ACL_08_an_acl_that_two_filters_match_is_in_both_results(guarded: Guarded) -> None:
-    """And it is deleted."""
+    """An ACL that two filters match is deleted once, and listed in both results."""
     guarded.allow((Op.READ, Kind.TOPIC, "foo"), (Op.WRITE, Kind.TOPIC, "foo"))
     first, second = deleted(
         guarded.admin, filtered(Kind.TOPIC, "foo", LITERAL), filtered(host=CLIENT, operation=Op.READ)

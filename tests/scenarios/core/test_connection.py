@@ -149,14 +149,14 @@ def test_CON_09_answers_keep_the_order_of_requests(broker: Server) -> None:
 
 
 def test_CON_10_a_body_that_is_cut_short_closes_the_connection(broker: Server) -> None:
-    """One byte is missing."""
+    """A body without its last byte closes the connection."""
     wire = broker.wire()
     wire.send_frame(body(ApiKey.METADATA, 9, MetadataRequest([MetadataRequestTopic("foo")]))[:-1])
     wire.check_closed()
 
 
 def test_CON_10_bytes_after_the_body_are_ignored(broker: Server) -> None:
-    """Four bytes too many."""
+    """Four bytes after the body are ignored."""
     wire = broker.wire()
     wire.send_frame(body(ApiKey.METADATA, 9, MetadataRequest()) + b"more")
     _, response = decode_response(ApiKey.METADATA, 9, wire.receive_frame())

@@ -52,7 +52,7 @@ def test_a_consumer_group_is_described_as_often_as_it_is_named(broker: Server, v
 
 @pytest.mark.parametrize("version", [0, 5, 6])
 def test_a_classic_group_is_described_as_often_as_it_is_named(broker: Server, version: int) -> None:
-    """As above."""
+    """DescribeGroups describes a group once for each entry of the request."""
     broker.make_coordinators()
     groups = broker.wire().call(ApiKey.DESCRIBE_GROUPS, version, DescribeGroupsRequest(["g", "h", "g"])).groups
     assert sorted((each.group_id, each.group_state) for each in groups) == [("g", "Dead"), ("g", "Dead"), ("h", "Dead")]

@@ -372,7 +372,7 @@ def known(broker_with: BrokerWith) -> Wire:
 
 @every_version(create_delegation_token.API, describe_delegation_token.API, removed=False)
 def test_a_token_is_created_and_described(known: Wire, version: int) -> None:
-    """For its owner."""
+    """A delegation token is created and described for its owner, in every version."""
     request = CreateDelegationTokenRequest([], DAY_MS)
     token = known.call(ApiKey.CREATE_DELEGATION_TOKEN, version, request)
     assert (token.error_code, token.principal_name) == (ErrorCode.NONE, "alice")

@@ -98,7 +98,7 @@ def test_LOG_05_a_future_timestamp_keeps_its_segment_and_newer_ones(disk: Disk) 
 
 
 def test_LOG_06_files_of_a_deleted_segment_stay_for_the_delay(disk: Disk) -> None:
-    """Under another name."""
+    """Files of a deleted segment stay as .deleted for file.delete.delay.ms."""
     topic = disk.topic("delayed", retention_ms=1_000, file_delete_delay_ms=8_000)
     disk.put(topic, A, at_ms=int(disk.server.now_ms()) - HOUR_MS)
     disk.come_round()

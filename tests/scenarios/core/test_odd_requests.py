@@ -166,7 +166,7 @@ def test_features_must_be_known_and_count_once(
     ],
 )
 def test_ListTransactions_reads_patterns_as_re2j_does(broker: Server, pattern: str, code: ErrorCode) -> None:
-    """KIP-1152."""
+    """A pattern of transactional ids has RE2J's syntax, and an invalid one is refused (KIP-1152)."""
     broker.make_coordinators()
     request = ListTransactionsRequest(transactional_id_pattern=pattern)
     assert broker.wire().call(ApiKey.LIST_TRANSACTIONS, 2, request).error_code is code

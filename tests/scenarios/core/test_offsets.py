@@ -160,7 +160,7 @@ def test_DRC_01_records_are_deleted_before_an_offset(broker: Server, offset: int
 
 
 def test_DRC_02_a_compacted_topic_deletes_by_itself(broker: Server) -> None:
-    """POLICY_VIOLATION."""
+    """DeleteRecords on a compacted topic is refused with POLICY_VIOLATION."""
     wire = broker.wire()
     created(wire, "cmp", cleanup_policy="compact")
     produced(wire, "cmp", batch(b"x"))

@@ -45,7 +45,7 @@ def test_versions_that_know_no_racks_read_from_the_leader(cluster: Server) -> No
 
 
 def test_without_the_setting_there_is_no_choice(broker_with: BrokerWith) -> None:
-    """Kafka's default."""
+    """Without replica.selector.class, Kafka's default, no preferred replica is named."""
     cluster = broker_with(brokers=3, rack=RACKS)
     fill(wires(cluster)[1], wires(cluster))
     assert preferred(cluster.wire(1), "b") == (-1, True)
@@ -64,7 +64,7 @@ def test_only_a_replica_in_sync_that_has_the_offset_is_chosen(cluster: Server) -
 
 
 def test_a_broker_that_restarts_keeps_its_rack(cluster: Server) -> None:
-    """Also behind a reset."""
+    """A broker keeps its rack over a restart and a reset."""
     fill(wires(cluster)[1], wires(cluster))
     cluster.control("POST", "/v1/brokers/2/kill")
     cluster.control("POST", "/v1/brokers/2/start")

@@ -172,7 +172,7 @@ def test_PRD_09_a_producers_codec_is_kept(broker: Server, sent: bytearray) -> No
 
 @pytest.mark.parametrize(("version", "code"), [(6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE), (7, ErrorCode.NONE)])
 def test_PRD_10_zstd_is_known_from_v7_on(broker: Server, version: int, code: ErrorCode) -> None:
-    """KIP-110."""
+    """Before Produce v7 a batch compressed with zstd is refused (KIP-110)."""
     wire = broker.wire()
     created(wire, "foo")
     assert produce(wire, "foo", batch(b"a", codec=Codec.ZSTD), version=version).error_code is code
@@ -229,7 +229,7 @@ def test_PRD_14_internal_topics_are_written_by_the_admin_client_only(broker_with
     ids=["last offset delta", "control bit", "no records"],
 )
 def test_PRD_15_counts_must_agree_and_markers_are_the_brokers(broker: Server, sent: bytearray) -> None:
-    """INVALID_RECORD."""
+    """A batch whose counts disagree, or a control batch from a client, is refused with INVALID_RECORD."""
     wire = broker.wire()
     created(wire, "foo")
     assert produce(wire, "foo", sent).error_code is ErrorCode.INVALID_RECORD

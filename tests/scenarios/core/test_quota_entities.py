@@ -47,7 +47,7 @@ def test_QUO_01_a_quota_is_a_whole_number_above_zero(admin: Wire) -> None:
 
 @every_version(alter_client_quotas.API, describe_client_quotas.API)
 def test_QUO_01_a_quota_is_altered_and_described_in_every_version(admin: Wire, version: int) -> None:
-    """Set and described."""
+    """A quota is set and described in every version."""
     (answer,) = altered(admin, entry({"user": "a"}, ("request_percentage", 12.5)), version=version)
     assert answer.error_code is ErrorCode.NONE
     assert quotas_of(described(admin, version=version)) == {(("user", "a"),): {"request_percentage": 12.5}}

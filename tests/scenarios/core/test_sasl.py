@@ -86,7 +86,7 @@ def test_SAS_02_a_mechanism_that_is_not_there(guarded: Guarded) -> None:
 
 
 def test_SAS_03_nothing_is_answered_before(guarded: Guarded) -> None:
-    """Not even refused."""
+    """Before the authentication a request closes the connection without a response."""
     wire = guarded.stranger()
     wire.send(ApiKey.METADATA, 9, METADATA)
     wire.check_closed()

@@ -122,7 +122,7 @@ def test_TOK_01_a_token_instead_of_a_password(guarded: Guarded) -> None:
 
 
 def test_TOK_02_strangers_get_none(guarded: Guarded) -> None:
-    """64, with times of -1."""
+    """A requester that may not have a token gets DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64), with times of -1."""
     answer = created(guarded.server.wire())
     assert answer.error_code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (-1, -1, -1)
@@ -132,7 +132,7 @@ def test_TOK_02_strangers_get_none(guarded: Guarded) -> None:
 
 
 def test_TOK_02_without_a_key_there_are_none(broker_with: BrokerWith) -> None:
-    """61."""
+    """Without a master key each token API is refused with DELEGATION_TOKEN_AUTH_DISABLED (61)."""
     wire = sasl.guarded(broker_with).known()
     answer = created(wire)
     assert answer.error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

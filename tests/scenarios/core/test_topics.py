@@ -147,7 +147,7 @@ def test_TOP_12_no_time_means_no_answer_in_time(broker: Server) -> None:
 
 
 def test_TOP_13_the_metadata_log_is_no_topic_to_create(broker: Server) -> None:
-    """INVALID_REQUEST."""
+    """CreateTopics of __cluster_metadata is refused with INVALID_REQUEST."""
     (result,) = create(broker.wire(), topic("__cluster_metadata"))
     assert result.error_code is ErrorCode.INVALID_REQUEST
     assert result.error_message == "Creation of internal topic __cluster_metadata is prohibited."
@@ -223,7 +223,7 @@ def test_DEL_02_deletion_can_be_forbidden(broker_with: BrokerWith, version: int,
 
 
 def test_DEL_03_a_name_twice_in_a_request_is_refused_once(broker: Server) -> None:
-    """And the topic stays."""
+    """A topic that DeleteTopics names twice is refused once, and stays."""
     wire = broker.wire()
     created(wire, "foo")
     (result,) = deleted(wire, DeleteTopicState("foo"), DeleteTopicState("foo"))

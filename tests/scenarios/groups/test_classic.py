@@ -211,7 +211,7 @@ def test_CLS_43_CLS_44_an_empty_group_is_deleted(server: Server) -> None:
 
 
 def test_CLS_45_an_empty_group_without_offsets_goes(broker_with: BrokerWith) -> None:
-    """At the next check."""
+    """An Empty group without offsets is removed at the next expiry check."""
     server = broker_with(settings={**SETTINGS, "offsets.retention.check.interval.ms": 3_000})
     server.freeze()
     member = Member(coordinated(server))

@@ -66,7 +66,7 @@ def test_KIP848_28_no_regular_expression(wire: Wire) -> None:
 
 
 def test_KIP848_29_the_whole_name(consumers: Server, wire: Wire) -> None:
-    """Has to match."""
+    """A subscribed expression has to match a topic's whole name."""
     created(wire, "foobar", 5)
     consumers.advance(FOLLOWED_MS)
     assert follows(by_regex(wire, "foo"), 2) == [0, 1, 2]

@@ -81,7 +81,7 @@ def test_KIP848_04_who_makes_the_id(wire: Wire) -> None:
     ],
 )
 def test_KIP848_05_a_join_sets_all_fields(wire: Wire, fields: dict[str, Any]) -> None:
-    """Otherwise 42."""
+    """A joining heartbeat without one of its fields is INVALID_REQUEST (42)."""
     answer = Consumer(wire).join(**fields)
     assert (outcome(answer), answer.member_id) == ((42, 0, None), None)
     assert answer.error_message
@@ -89,7 +89,7 @@ def test_KIP848_05_a_join_sets_all_fields(wire: Wire, fields: dict[str, Any]) ->
 
 
 def test_KIP848_06_07_what_is_not_there(wire: Wire) -> None:
-    """An assignor, a group."""
+    """An unknown assignor is UNSUPPORTED_ASSIGNOR (112), a member of no group GROUP_ID_NOT_FOUND (69)."""
     member = Consumer(wire, assignor="sticky")
     assert int(member.join().error_code) == 112
     assert member.code(1) == member.code(3) == member.code(-1) == 69
@@ -159,7 +159,7 @@ def test_KIP848_16_assignments_take_turns(consumers: Server, wire: Wire) -> None
 
 
 def test_KIP848_17_a_group_has_its_own_interval(wire: Wire) -> None:
-    """Of 0 ms."""
+    """With an assignment interval of 0 ms for the group, each join bumps its epoch and target at once."""
     config = AlterableConfig("consumer.assignment.interval.ms", SET, "0")
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, G, [config])])
     assert wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0].error_code == 0
@@ -168,7 +168,7 @@ def test_KIP848_17_a_group_has_its_own_interval(wire: Wire) -> None:
 
 
 def test_KIP848_18_silence(consumers: Server, wire: Wire) -> None:
-    """Ends a session."""
+    """A member without a heartbeat within its session timeout is removed, and the group epoch bumped."""
     first = joined(wire)
     joined(wire, "m2")
     consumers.advance(SESSION_MS - 1)

@@ -46,7 +46,7 @@ def test_CLS_01_CLS_02_a_newcomer_is_named_first(server: Server) -> None:
 
 
 def test_CLS_03_version_3_is_in_at_once(server: Server) -> None:
-    """Without 79."""
+    """JoinGroup v3 joins at once: MEMBER_ID_REQUIRED (79) begins with v4."""
     member = Member(coordinated(server))
     member.wire.send(ApiKey.JOIN_GROUP, 3, member._join_request())
     see_members(server, 1)
@@ -68,7 +68,7 @@ def test_CLS_05_an_unknown_member_id_is_refused(server: Server) -> None:
 
 @pytest.mark.parametrize("session_ms", [5_999, 1_800_001])
 def test_CLS_06_sessions_have_their_limits(server: Server, session_ms: int) -> None:
-    """26."""
+    """A session timeout outside the group's limits is INVALID_SESSION_TIMEOUT (26)."""
     assert Member(coordinated(server), session_ms=session_ms).refused()[0] == 26
 
 
@@ -120,7 +120,7 @@ def test_CLS_11_the_windows_end_with_the_rebalance_timeout(broker_with: BrokerWi
 
 @pytest.mark.parametrize("version", [5, 9])
 def test_CLS_12_alone_after_the_delay(broker_with: BrokerWith, version: int) -> None:
-    """3000 ms, not before."""
+    """A lone first member is answered after group.initial.rebalance.delay.ms (3000 ms), not before."""
     server = broker_with(settings={**SETTINGS, "group.initial.rebalance.delay.ms": 3000})
     server.freeze()
     member = Member(coordinated(server), instance_id="i1")
@@ -133,7 +133,7 @@ def test_CLS_12_alone_after_the_delay(broker_with: BrokerWith, version: int) -> 
 
 
 def test_CLS_16_old_generations_and_strangers(server: Server) -> None:
-    """22, 25."""
+    """An old generation gets ILLEGAL_GENERATION (22), a stranger UNKNOWN_MEMBER_ID (25)."""
     member = Member(coordinated(server))
     rebalanced(server, member)
     assert [member.beat(member.generation - 1), member.beat(member_id="unknown"), member.beat()] == [22, 25, 0]
@@ -147,7 +147,7 @@ def test_CLS_16_old_generations_and_strangers(server: Server) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("consumer", None), (None, "range"), ("consumer", "other")])
 def test_CLS_17_a_sync_names_its_protocol(server: Server, kind: str | None, name: str | None) -> None:
-    """23."""
+    """A SyncGroup v5 without type or name, or with another name, is INCONSISTENT_GROUP_PROTOCOL (23)."""
     member = Member(coordinated(server))
     rebalanced(server, member)
     request = SyncGroupRequest(G, member.generation, member.member_id, (), None, kind, name)
@@ -225,7 +225,7 @@ def test_CLS_27_a_member_id_that_is_never_used(server: Server) -> None:
 
 
 def test_CLS_28_a_group_that_is_full(broker_with: BrokerWith) -> None:
-    """81, without an id."""
+    """A join beyond group.max.size is GROUP_MAX_SIZE_REACHED (81), without a member id."""
     server = broker_with(settings={**SETTINGS, "group.max.size": 1})
     server.freeze()
     rebalanced(server, Member(coordinated(server)))

@@ -246,7 +246,7 @@ def test_SHR_25_a_closed_session(server: Server) -> None:
 
 
 def test_SHR_26_a_closed_connection(server: Server) -> None:
-    """As a closed session."""
+    """A lost connection releases its share session's records, as closing the session does."""
     queue = Queue(server)
     member, peer = queue.holder(), queue.peer()
     member.wire.close()

@@ -50,7 +50,7 @@ async def test_ADD_06_clients_may_not_name_internal_topics(c: Client) -> None:
 
 @on_cluster()
 async def test_ADD_07_an_unknown_id(c: Client) -> None:
-    """49."""
+    """Partitions of a transactional id without a producer are refused with INVALID_PRODUCER_ID_MAPPING (49)."""
     assert await c.add((5, 0), {FOO: [0]}) == {(FOO, 0): 49}
 
 
@@ -107,6 +107,6 @@ async def test_OFF_01_a_groups_offsets_join(c: Client) -> None:
 @every_version(add_offsets_to_txn.API)
 @on_cluster()
 async def test_OFF_02_a_zombies_offsets(c: Client, version: int) -> None:
-    """47, from v2 90."""
+    """AddOffsetsToTxn of an old epoch is INVALID_PRODUCER_EPOCH (47), from v2 on PRODUCER_FENCED (90)."""
     producer_id, _ = await c.at_epoch(1)
     assert await c.add_offsets((producer_id, 0), v=version) == (90 if version >= 2 else 47)

@@ -49,7 +49,7 @@ async def test_MRK_01_02_03_a_marker_by_hand(c: Client) -> None:
 
 @on_cluster()
 async def test_MRK_04_coordinator_epochs_do_not_go_back(c: Client) -> None:
-    """52."""
+    """A marker of an earlier coordinator epoch is refused with TRANSACTION_COORDINATOR_FENCED (52)."""
     producer = await opened(c)
     assert await c.mark(producer, coordinator_epoch=5) == 0
     assert (await c.producers())[producer[0]].coordinator_epoch == 5

@@ -122,7 +122,7 @@ HASHES = {
 
 
 def test_DSK_07_the_hash_of_an_id() -> None:
-    """Java's, over UTF-16."""
+    """A transactional id's partition follows Java's hash over UTF-16."""
     assert {name: (string_hash(name) % 2**32, partition_for(name, 50)) for name in HASHES} == {
         name: (signed % 2**32, partition) for name, (signed, partition) in HASHES.items()
     }

@@ -44,7 +44,7 @@ async def test_E1_01_02_a_commit_and_its_repetition(c: Client) -> None:
 
 @on_cluster()
 async def test_E1_03_an_abort_and_its_repetition(c: Client) -> None:
-    """As the commit."""
+    """An abort is repeated with the same result, and a commit after it is refused, before KIP-890."""
     producer = await older(c)
     await c.finish(producer, False, v=4)
     assert await c.markers() == [(*producer, "ABORT")]
@@ -54,7 +54,7 @@ async def test_E1_03_an_abort_and_its_repetition(c: Client) -> None:
 @every_version(end_txn.API, until=4)
 @on_cluster()
 async def test_E1_04_nothing_to_end(c: Client, version: int) -> None:
-    """48 for both."""
+    """Commit and abort without a transaction are refused with INVALID_TXN_STATE (48) before KIP-890."""
     producer = await c.new()
     assert [(await c.end(producer, commit, v=version))[0] for commit in (True, False)] == [48, 48]
 
@@ -301,7 +301,7 @@ async def test_TMO_01_02_an_older_producer_does_not(c: Client) -> None:
 
 @on_cluster()
 async def test_TMO_04_a_commit_after_the_timeout(c: Client) -> None:
-    """48, never NONE."""
+    """A commit after the transaction timed out is INVALID_TXN_STATE (48), never a success."""
     producer_id, _ = await c.new(timeout_ms=1_000)
     await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
     await c.stage.pass_time(10_000)
@@ -353,7 +353,7 @@ async def test_LOAD_01_an_open_transaction_survives_a_restart(c: Client, clean: 
 
 @on_cluster(**APART | {"brokers": 3})
 async def test_LOAD_02_the_next_coordinator_writes_the_markers(c: Client) -> None:
-    """With its own epoch."""
+    """The next coordinator writes the markers of a prepared transaction with its own epoch."""
     name = await c.apart(coordinator=2, leader=3)
     producer_id, _ = await newer(c, name)
     c.stage.pause(3)

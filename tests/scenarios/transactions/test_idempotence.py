@@ -65,7 +65,7 @@ async def test_SEQ_06_07_epochs(c: Client) -> None:
 
 @on_cluster()
 async def test_SEQ_08_a_producer_without_a_sequence(c: Client) -> None:
-    """87."""
+    """A batch with a producer id and sequence -1 is refused with INVALID_RECORD (87)."""
     assert await outcome(c, await c.new(None), -1) == -87
 
 
@@ -105,7 +105,7 @@ async def test_DUP_04_a_duplicates_time(c: Client) -> None:
 
 @on_cluster()
 async def test_DUP_05_half_a_duplicate(c: Client) -> None:
-    """45 from either side."""
+    """A batch that overlaps an appended one at either end is OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     p = await c.new(None)
     await c.sent(producer=p, sequence=0)
     assert [await outcome(c, p, 1, 2), await outcome(c, p, 0, 2)] == [-45, -45]
@@ -191,7 +191,7 @@ async def test_ACK_01_an_error_without_a_response_closes_the_connection(c: Clien
 
 @on_cluster(brokers=2)
 async def test_ACK_02_the_wrong_broker_names_the_right_one(c: Client) -> None:
-    """From v10."""
+    """Produce to a follower names the leader and its address from v10 on."""
     leader = c.leader(FOO)
     response = await c.produce_many({(FOO, 0): c.batch(THREE)}, v=10, broker=3 - leader)
     answer = response.responses[0].partition_responses[0]

@@ -30,7 +30,7 @@ async def test_IPI_02_without_an_id_the_rest_is_ignored(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_03_the_empty_id(c: Client) -> None:
-    """42."""
+    """An empty transactional id is INVALID_REQUEST (42), without a producer id."""
     assert await c.init("") == (42, *NO_PRODUCER)
 
 
@@ -66,7 +66,7 @@ async def test_IPI_06_a_new_id_is_logged(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_07_each_plain_call_bumps(c: Client) -> None:
-    """In every version."""
+    """Each InitProducerId without an expected producer bumps the epoch, in every version."""
     producer_id, _ = await c.new()
     assert [await c.new(v=version) for version in range(6)] == [(producer_id, epoch) for epoch in range(1, 7)]
 
@@ -84,7 +84,7 @@ async def test_IPI_08_09_10_a_known_producer_bumps_once(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_11_strangers_and_the_future(c: Client) -> None:
-    """90, before v4 47."""
+    """An expected producer of another id or a later epoch is fenced: 90, before v4 47."""
     producer_id, _ = await c.at_epoch(3)
     for wrong in ((producer_id, 9), (producer_id + 100, 3)):
         assert await c.init(producer=wrong) == (90, *NO_PRODUCER)
@@ -109,7 +109,7 @@ async def test_IPI_12_13_an_older_cluster_fences_the_producer_of_an_open_transac
 
 @on_cluster()
 async def test_IPI_14_a_newer_cluster_lets_it_come_back(c: Client) -> None:
-    """One epoch later."""
+    """With transaction.version 2 the producer of an aborted transaction continues one epoch later."""
     producer_id, _ = await c.new()
     await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
     assert await c.init(producer=(producer_id, 0)) == (51, *NO_PRODUCER)

@@ -87,7 +87,7 @@ async def test_FET_04_interleaved(c: Client) -> None:
 
 @on_cluster()
 async def test_FET_05_an_abort_without_data(c: Client) -> None:
-    """Nothing is named."""
+    """The abort of a transaction without records names no aborted transaction in a Fetch."""
     producer = await c.new()
     await c.add(producer, {FOO: [0]})
     await c.finish(producer, False)
@@ -150,7 +150,7 @@ async def test_an_unknown_isolation_level_is_refused(c: Client, version: int) ->
 
 @on_cluster()
 async def test_LO_01_latest(c: Client) -> None:
-    """By isolation level."""
+    """The latest offset is the high watermark, or for read_committed the last stable offset."""
     await c.sent()
     await opened(c)
     assert (await c.stable(), await c.end_of()) == (3, 6)

@@ -253,5 +253,5 @@ def test_the_cluster_agrees_with_the_model() -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_the_cluster_agrees_with_the_model_in_many_long_stories() -> None:
-    """In hundreds of them."""
+    """In hundreds of random schedules the cluster has the state of the model after each step."""
     assert finished_stories(300, 50) >= 300

@@ -132,14 +132,14 @@ async def test_GRP_11_refused_and_yet_a_part_of_the_transaction(c: Client) -> No
 @pytest.mark.parametrize(("version", "code"), [(4, 120), (3, 48), (2, 48), (0, 48)])
 @on_cluster()
 async def test_GRP_12_offsets_that_were_not_announced(c: Client, version: int, code: int) -> None:
-    """120, before v4 48."""
+    """TxnOffsetCommit without AddOffsetsToTxn is TRANSACTION_ABORTABLE (120), before v4 INVALID_TXN_STATE (48)."""
     assert await pending(c, await c.new(), {0: 10}, v=version) == {0: code}
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 @on_cluster()
 async def test_GRP_13_a_zombies_offsets(c: Client, version: int) -> None:
-    """47 in every version."""
+    """TxnOffsetCommit of an old producer epoch is INVALID_PRODUCER_EPOCH (47) in every version."""
     producer_id, _ = await c.at_epoch(1)
     assert await pending(c, (producer_id, 0), {0: 10}, v=version) == {0: 47}
 
@@ -170,7 +170,7 @@ async def test_GRP_15_pending_offsets_survive_the_coordinator(c: Client, commit:
 
 @on_cluster()
 async def test_GRP_16_a_group_that_is_deleted_while_pending(c: Client) -> None:
-    """Nothing comes back."""
+    """Pending offsets of a deleted group do not come back with the commit."""
     producer = await c.new()
     await pending(c, producer, {0: 10})
     answer = await c.ask(await c.coordinator(G, 0), ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest([G]))
@@ -181,7 +181,7 @@ async def test_GRP_16_a_group_that_is_deleted_while_pending(c: Client) -> None:
 
 @on_cluster()
 async def test_GRP_17_two_groups_in_one_partition(c: Client) -> None:
-    """One marker ends both."""
+    """One marker ends the pending offsets of two groups in the same partition."""
     other = next(name for name in map(str, range(100)) if partition_for(name, 4) == partition_for(G, 4))
     producer = await c.new()
     assert await pending(c, producer, {0: 10}) == await pending(c, producer, {0: 11}, group=other) == {0: 0}

@@ -48,7 +48,7 @@ async def test_VER_03_an_open_partition_needs_no_coordinator(c: Client) -> None:
 @pytest.mark.parametrize("version", [11, 12])
 @on_cluster()
 async def test_VER_04_no_coordinator(c: Client, version: int) -> None:
-    """19, with the reason."""
+    """If the coordinator cannot be reached for verification, the batch is NOT_ENOUGH_REPLICAS (19), with the reason."""
     answer = await c.produce(producer=await c.new(None), sequence=0, name="never", v=version)
     assert refused(answer) == (19, -1, -1)
     assert str(answer.error_message).endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
@@ -96,7 +96,7 @@ async def test_VER_07_a_transactional_batch_without_an_id(c: Client, version: in
 
 @on_cluster()
 async def test_VER_08_two_producers_in_one_request(c: Client) -> None:
-    """49 everywhere."""
+    """Two producer ids in one request are INVALID_PRODUCER_ID_MAPPING (49) on all partitions."""
     one, other = await c.new(), await c.new("other")
     records = {(FOO, n): c.batch([b"v"], p, 0, transactional=True) for n, p in enumerate((one, other))}
     response = await c.produce_many(records, name="tx")
@@ -106,14 +106,14 @@ async def test_VER_08_two_producers_in_one_request(c: Client) -> None:
 
 @on_cluster()
 async def test_VER_09_an_unknown_id(c: Client) -> None:
-    """49."""
+    """Verification of an unknown transactional id is refused with INVALID_PRODUCER_ID_MAPPING (49)."""
     await c.new("other")
     assert refused(await c.produce(producer=(4711, 0), sequence=0, name="tx")) == (49, -1, -1)
 
 
 @on_cluster()
 async def test_VER_10_a_newer_transaction_begins_with_0(c: Client) -> None:
-    """45 for anything else."""
+    """With transaction.version 2 a first batch with another sequence than 0 is OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     producer = await c.new()
     assert refused(await c.produce(producer=producer, sequence=3, name="tx")) == (45, -1, 0)
     assert await c.sent(producer=producer, sequence=0, name="tx") == 0
@@ -175,7 +175,7 @@ async def test_VER_12_verification_switched_off(c: Client) -> None:
 
 @on_cluster()
 async def test_VER_13_the_partition_joins_even_if_the_batch_fails(c: Client) -> None:
-    """And gets its marker."""
+    """A partition joins the transaction even if its batch is then refused, and gets its marker."""
     producer = await c.new()
     assert code(await c.produce(producer=producer, sequence=3, name="tx")) == 45
     assert await c.parts() == {(FOO, 0)}

@@ -35,7 +35,7 @@ def test_a_missing_setting_is_named_with_what_to_write() -> None:
 
 
 def test_the_command_line_refuses_such_a_listener() -> None:
-    """In one sentence."""
+    """A listener without a usable mechanism is refused in one sentence."""
     listener = ("--listener", "SASL_PLAINTEXT://127.0.0.1:0")
     with pytest.raises(OptionError, match="GSSAPI"):
         parse(gather(listener, {}))

@@ -87,7 +87,7 @@ def test_options_move_the_bounds() -> None:
 
 @pytest.mark.parametrize("token", [b"", b"n,,", b"auth=Bearer x", b"n,,\x01auth=Basic x\x01\x01"])
 def test_what_is_no_message_is_refused_at_once(token: bytes) -> None:
-    """Without a reason."""
+    """Bytes that are no OAUTHBEARER message are refused at once, without a reason."""
     with pytest.raises(Refused) as refused:
         answered(token)
     assert refused.value.message is None

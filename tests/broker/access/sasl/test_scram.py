@@ -26,7 +26,7 @@ def exchange(**known: UserScramCredentialRecord) -> ScramExchange:
 
 
 def test_the_example_of_rfc_7677() -> None:
-    """Byte by byte."""
+    """The exchange of RFC 7677 is reproduced byte by byte."""
     made = exchange(user=stored())
     assert made.step(FIRST) == CHALLENGE
     assert made.identity is None

@@ -147,7 +147,7 @@ async def test_the_first_tokens_wait_for_the_same_keys() -> None:
 
 
 async def test_tokens_that_wait_for_keys_in_vain_are_refused() -> None:
-    """None of them hangs."""
+    """Tokens that wait for keys which never come are all refused, and none hangs."""
     issuer = Issuer()
     with issuer.served(NOW_MS // 1000) as address:
         pass

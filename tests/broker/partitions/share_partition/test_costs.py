@@ -52,7 +52,7 @@ def test_renewed_locks_leave_nothing_behind() -> None:
 
 
 def test_locks_that_are_renewed_at_one_time_leave_nothing_behind() -> None:
-    """On a frozen clock."""
+    """Locks that are renewed again and again at one time of a frozen clock leave no timers behind."""
     bench = Bench()
     bench.fetch()
     for _ in range(1000):

@@ -158,7 +158,7 @@ def test_the_first_error_rolls_back_the_whole_partition() -> None:
 
 
 def test_SHR_16_a_lock_ends() -> None:
-    """A lock ends."""
+    """When its acquisition lock ends, a record is available again."""
     bench = Bench()
     bench.fetch()
     assert bench.partition.next_lock_end_ms == LOCK_MS
@@ -288,7 +288,7 @@ def test_stored_batches_that_are_done_move_the_start() -> None:
 
 
 def test_SHR_41_the_log_begins_later() -> None:
-    """The log begins later."""
+    """When the log start passes acquired records, they are archived and never delivered again."""
     bench = Bench([Span(0, 4), Span(5, 9), Span(10, 19)])
     bench.fetch(most=5, batch_size=5)
     bench.fetch("m2", most=5, batch_size=5)

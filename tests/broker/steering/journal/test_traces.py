@@ -195,6 +195,6 @@ def test_spans_go_to_the_collectors_path(endpoint: str, url: str) -> None:
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:4318", "grpc://h:4317", "http://"])
 def test_what_is_no_url_is_refused(endpoint: str) -> None:
-    """With an example."""
+    """What is no URL of a collector is refused with an example of one."""
     with pytest.raises(ValueError, match=r"such as http://127\.0\.0\.1:4318"):
         traces_url(endpoint)

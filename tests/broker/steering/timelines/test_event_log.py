@@ -162,14 +162,14 @@ def test_an_id_that_is_forgotten_is_remembered_as_such() -> None:
 
 
 def test_clear() -> None:
-    """As new."""
+    """A log that was cleared is as a new one."""
     log = log_of(a="x1 x2 x3 x4 x5 x6", b="h")
     log.clear()
     assert (log.of("a"), log.forgotten("a"), len(log), log.ids()) == ([], 0, 0, [])
 
 
 def test_ids_come_in_the_order_of_their_latest_events() -> None:
-    """The latest last."""
+    """Ids are listed in the order of their latest events, the latest last."""
     log = log_of(a="h", b="h", c="h")
     note(log, "a", "h")
     assert log.ids() == ["b", "c", "a"]
