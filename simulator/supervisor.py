@@ -57,6 +57,11 @@ class Process:
         self.is_due = 0
         """How many instances are about to be started."""
 
+    @property
+    def staying(self) -> list[Instance]:
+        """Return the running instances that are not about to end."""
+        return [each for each in self.instances if not (each.written_off or each.stopping)]
+
     def begin(self) -> Instance:
         """Start an instance."""
         self._lives += 1
@@ -81,7 +86,7 @@ class Process:
         await sleep_ms(ms)
         await self._supervisor.may_start.wait()
         self.is_due -= 1
-        if not self._supervisor.over and sum(not each.written_off for each in self.instances) < self.wanted:
+        if not self._supervisor.over and len(self.staying) < self.wanted:
             self.begin()
 
     def kill(self, instance: Instance, how: str) -> None:
@@ -250,8 +255,10 @@ class Supervisor:
 
     async def _end_old(self, process: Process, old: Instance, after_ms: int, *, clean: bool) -> None:
         await asyncio.wait([old.ended], timeout=after_ms / 1000)
-        alone = len(process.instances) <= process.wanted and not old.written_off  # the new one has ended meanwhile
-        if old.ended.done() or alone:
+        others = [each for each in process.staying if each is not old]
+        if not process.is_due and len(others) < process.wanted:  # the new one has ended meanwhile
+            old.written_off = False
+        if old.ended.done() or not (others or process.is_due):
             return
         self.note(old.program, "is stopped cleanly, as it was replaced" if clean else "is killed, as it was replaced")
         if clean:
