@@ -86,7 +86,7 @@ SEEDS_OF_KINDS: dict[str, int] = {
     "a partition is assigned before its owner has revoked it": 904,
     "no member is asked to revoke partitions": 904,
     "heartbeats of a consumer group do not renew the session": 903,
-    "a member of a consumer group has too little time to revoke partitions": 910,
+    "a member of a consumer group has too little time to revoke partitions": 96027,
     "the delivery count stays at 1": 900,
     "acknowledgements are not persisted": 900,
     "an acquired record is acquired again": 900,
