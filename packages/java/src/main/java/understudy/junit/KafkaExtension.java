@@ -6,6 +6,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
@@ -96,6 +97,8 @@ public final class KafkaExtension
     private static final class Used {
         final List<String> options;
         final Cluster cluster;
+        /** The permit of the test that uses the cluster; others of the class wait for it. */
+        final Semaphore turn = new Semaphore(1);
         /** Whether each test has a new cluster. */
         final boolean isPerTest;
         boolean isFresh = true;
@@ -124,6 +127,8 @@ public final class KafkaExtension
     @Override
     public void beforeEach(ExtensionContext context) {
         var used = used(context);
+        used.turn.acquireUninterruptibly();
+        context.getStore(OURS).put("turn", used.turn);
         try {
             if (!used.isFresh && used.isPerTest) used.cluster.replace();
             else if (!used.isFresh) used.cluster.reset();
@@ -156,6 +161,7 @@ public final class KafkaExtension
             judge(used.cluster, context);
         } finally {
             if (used.isPerTest) used.cluster.discard();
+            if (context.getStore(OURS).remove("turn") != null) used.turn.release();
         }
     }
 

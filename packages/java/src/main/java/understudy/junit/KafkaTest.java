@@ -7,21 +7,19 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A test class with a mock Kafka cluster, reset before each test, or a new one for each. Tests, their lifecycle methods and the constructor
  * take it as a parameter of type {@link Cluster}.
  *
- * <p>Classes with the same options use the same cluster one after the other; those that run in parallel have one each. A failed test prints the cluster's
+ * <p>Classes with the same options use the same cluster one after the other; those that run in parallel have one each. The tests of a class share its
+ * cluster, so they wait for each other, also where JUnit would run them in parallel. A failed test prints the cluster's
  * report to the console and into the test's report; a passed one fails if no request matched one of its faults.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
 @Documented
 @Inherited
-@Execution(ExecutionMode.SAME_THREAD) // the tests of a class share a cluster
 @ExtendWith(KafkaExtension.class)
 public @interface KafkaTest {
     /** Number of brokers. */

@@ -21,7 +21,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
@@ -100,6 +102,56 @@ class KafkaTestTest {
 
         @Test
         void missed(Cluster kafka) { kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true)); }
+    }
+
+    private static final CyclicBarrier BOTH = new CyclicBarrier(2);
+    private static final AtomicInteger RUNNING = new AtomicInteger(), MOST = new AtomicInteger();
+
+    /** Run by the test below only, as a pair: both of them must run at the same time. */
+    @KafkaTest
+    static class OneOfTwo {
+        private static void meet() throws Exception { BOTH.await(60, TimeUnit.SECONDS); }
+
+        @Test
+        void meets() throws Exception { meet(); }
+    }
+
+    /** The other one; its own tests wait for each other. */
+    @KafkaTest
+    static class OtherOfTwo {
+        @Test
+        void meets(Cluster kafka) throws Exception {
+            runsAlone(kafka);
+            OneOfTwo.meet();
+        }
+
+        @Test
+        void writes(Cluster kafka) { runsAlone(kafka); }
+
+        @Test
+        void writesToo(Cluster kafka) { runsAlone(kafka); }
+
+        private static void runsAlone(Cluster kafka) {
+            MOST.accumulateAndGet(RUNNING.incrementAndGet(), Math::max);
+            kafka.createTopic("mine", 1);
+            kafka.write("mine", "v");
+            assertEquals(List.of("v"), kafka.values("mine", 0));
+            RUNNING.decrementAndGet();
+        }
+    }
+
+    @Test
+    void classesRunInParallelAndTheTestsOfAClassDoNot() {
+        EngineTestKit.engine("junit-jupiter")
+            .selectors(selectClass(OneOfTwo.class), selectClass(OtherOfTwo.class))
+            .configurationParameter("junit.jupiter.execution.parallel.enabled", "true")
+            .configurationParameter("junit.jupiter.execution.parallel.mode.default", "concurrent")
+            .configurationParameter("junit.jupiter.execution.parallel.config.strategy", "fixed")
+            .configurationParameter("junit.jupiter.execution.parallel.config.fixed.parallelism", "4")
+            .execute()
+            .testEvents()
+            .assertStatistics(each -> each.succeeded(4).failed(0));
+        assertEquals(1, MOST.get());
     }
 
     /** Run by the test below only. */
