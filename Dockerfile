@@ -17,6 +17,7 @@ COPY comparison comparison
 COPY proxy proxy
 COPY registry registry
 COPY simulator simulator
+COPY docs/specification docs/specification
 # Compiled: what a produce, a fetch and a transaction pass (docs/inside/benchmarks.md). pip alone would compile twice, for the metadata too.
 RUN python3 -m venv /tmp/build \
     && /tmp/build/bin/pip install --no-cache-dir build \

@@ -66,6 +66,7 @@ class ServerPackages(BuildHookInterface[Any]):
         homes = {name: f"understudy/_server/{name}" for name in SERVER_PACKAGES}
         for name, home in {"understudy": "understudy", "control_api": "understudy/control_api", **homes}.items():
             included[str(_rewritten(Path(self.root) / name, build / "sources" / name))] = home
+        included[str(Path(self.root) / "docs" / "specification")] = "understudy/_server/docs/specification"
         if _compiles():
             for file in _compile(Path(self.root), build, COMPILED, self.config["compiled"]):
                 included[str(file)] = f"understudy/_server/{file.relative_to(build / 'lib')}"

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from broker.control.console import FILES, FOLDER, POLICY
+from broker.settings.specification import link
 from tests.control.harness import ControlPlane
 from tests.serving import start
 
@@ -39,6 +40,19 @@ def test_each_file_is_served_as_it_is(plane: ControlPlane, path: str) -> None:
     assert headers["content-security-policy"] == POLICY
     assert headers["x-content-type-options"] == "nosniff"
     assert content == (FOLDER / (path.rpartition("/")[2] or "index.html")).read_bytes()
+
+
+@pytest.mark.parametrize("rule", ["transactions B.6", "transactions A.2 I5", "groups C.4 H8", "core D.2 V11"])
+def test_the_link_of_a_citation_leads_to_the_rule(plane: ControlPlane, rule: str) -> None:
+    """At this server, which has the specification; the page has the anchor, and no markup of the text but that."""
+    page, _, anchor = link(rule).partition("#")
+    status, headers, content = ask(plane.url, "GET", f"/{page}", {})
+    assert (status, headers["content-type"].split(";")[0]) == (200, "text/html")
+    assert headers["content-security-policy"] == POLICY
+    text = content.decode()
+    assert text.count(f'<span id="{anchor}">') == 1
+    assert "<a " not in text
+    assert ask(plane.url, "GET", f"/{page}x", {})[0] == 404
 
 
 def test_nothing_else_is_served(plane: ControlPlane) -> None:

@@ -92,9 +92,20 @@ export function timeline(events, { words, stood }) {
   return h("ol", { class: "timeline", reversed: true }, events.map((event, at) => moment(event, at, words, stood)).slice(-300).reverse());
 }
 
+/** Text in which citations of the specification are links: this server has its pages. */
+export const linked = (text) => text.split(/(docs\/specification\/[\w/.-]+#[\w-]+)/).map((part, at) => at % 2 === 0
+  ? part
+  : h("a", { key: at, href: part, target: "_blank", rel: "noopener" }, placeOf(part)));
+
+/** "docs/specification/core/d-produce.md#d-2-v11" is core D.2 V11. */
+function placeOf(link) {
+  const [page, anchor] = link.split("#");
+  return [page.split("/")[2], ...anchor.toUpperCase().split("-")].reduce((all, part) => `${all}${/^\d/.test(part) ? "." : " "}${part}`);
+}
+
 function moment(event, at, words, stood) {
   const [before, after] = stood(event);
-  const cited = event.citation || event.rule;
+  const cited = event.citation ? linked(event.citation) : event.rule;
   const who = event.client_id !== null && [code(event.client_id), ` on connection ${event.connection}, by ${event.api} v${event.version} to broker ${event.broker}`];
   return h("li", { key: at, class: event.error ? "bad" : undefined },
     time(event.at_ms),
@@ -107,8 +118,8 @@ function moment(event, at, words, stood) {
 
 /** The explanation of the last refusal, if there was one. */
 export const reason = (why) => [
-  why.error && panel("Why the last request was refused", h("p", { class: "why" }, why.why)),
-  why.also.length > 0 && panel("Who is gone, and what the others wait for", why.also.map((each) => h("p", { key: each, class: "why" }, each))),
+  why.error && panel("Why the last request was refused", h("p", { class: "why" }, linked(why.why))),
+  why.also.length > 0 && panel("Who is gone, and what the others wait for", why.also.map((each) => h("p", { key: each, class: "why" }, linked(each)))),
 ];
 
 /** A choice among the brokers, after other options. */
