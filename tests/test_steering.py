@@ -87,6 +87,7 @@ def server(broker_with: BrokerWith, journal: str) -> Server:
     settings = {
         "default.replication.factor": 3,
         "group.initial.rebalance.delay.ms": 0,
+        "log.dirs": "/disk2",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from control_api.plugins import references
 from understudy.errors import StartError
 from understudy.serve import variable_of
 
@@ -113,6 +114,8 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
         value = next(rest, None) if option == "--set" else None
         name, equals, text = (value or "").partition("=")
         variable = variable_of(name) if equals and text else None
+        if references({name: text}):  # a module beside the tests, or of the project, is found as here
+            environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         if variable is not None:
             environ[variable] = text
         else:

@@ -1,7 +1,9 @@
 """The company's rules, as its clients meet them: `pytest examples/plugins`."""
 
+import sys
 import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -15,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from understudy import Cluster
 
+sys.path.insert(0, str(Path(__file__).parent))  # as pytest does, unless its import mode is importlib
 RULES = {
     "create.topic.policy.class.name": "company_rules:check_topic",
     "alter.config.policy.class.name": "company_rules:check_configs",

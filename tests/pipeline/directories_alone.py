@@ -78,10 +78,10 @@ class _Engine(DuckEngine):
             self._used_by[name] = {of}
         self._follow(name)
 
-    def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:
-        """Make a table of a query, or fill it again."""
+    def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:  # noqa: ARG002
+        """Make a table of a query, or fill it again; also of one that an audit does not keep."""
         if name not in self._used_by:
-            super().view(name, sql, arguments, kept=kept)
+            super().view(name, sql, arguments)
             self._used_by[name] = self.uses(in_duckdb(sql))
             self.run(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {in_duckdb(sql)}')
         if self._follow(name):

@@ -118,7 +118,7 @@ def test_a_directory_that_is_refused_is_as_it_was(bare_node: Node) -> None:
     second.write_text(given)
     shutil.rmtree(bare_node.data / "broker-1")
     before = fingerprint(bare_node.data)
-    assert "broker-1 is missing or empty, but other brokers' directories are not" in refused(bare_node, brokers="1,2")
+    assert "broker-1 is missing or empty, but other directories are not" in refused(bare_node, brokers="1,2")
     assert fingerprint(bare_node.data) == before
     assert not (bare_node.data / "broker-1").exists()
 
