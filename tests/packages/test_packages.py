@@ -286,7 +286,7 @@ def test_the_tests_of_the_package_for_node() -> None:
     """Hooks, methods, refusals, time limits; by node:test."""
     needs("node")
     printed = ran(["node", "--test", "--test-reporter=tap", "test/"], PACKAGES / "node", PATH=PATH)
-    assert re.search(r"^# pass 20\n# fail 0$", printed, re.MULTILINE), printed
+    assert re.search(r"^# pass 23\n# fail 0$", printed, re.MULTILINE), printed
 
 
 @pytest.mark.interop
@@ -299,7 +299,7 @@ def test_the_tests_of_the_package_for_go() -> None:
     assert subprocess.run(["gofmt", "-l", PACKAGES / "go"], capture_output=True, check=True).stdout == b""
     ran([go, "vet", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
     printed = ran([go, "test", "-count=1", "-v", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
-    assert printed.count("\n--- PASS: Test") == 18
+    assert printed.count("\n--- PASS: Test") == 20
 
 
 def crate() -> tuple[Path, Path]:
@@ -325,7 +325,7 @@ def test_the_tests_of_the_package_for_rust() -> None:
         ran(["cargo", "clippy", "--quiet", "--all-targets", "--", "-D", "warnings"], source, **env)
     printed = ran(["cargo", "test"], source, **env)
     results = re.findall(r"^test result: ok\. (\d+) passed; 0 failed; (\d+) ignored", printed, re.MULTILINE)
-    assert results == [("3", "0"), ("14", "4"), ("5", "0")], printed
+    assert results == [("3", "0"), ("15", "4"), ("5", "0")], printed
 
 
 @pytest.mark.nightly
@@ -336,7 +336,7 @@ def test_the_tests_of_the_package_for_java(tmp_path: Path) -> None:
     source = tmp_path / "java"
     shutil.copytree(PACKAGES / "java", source, ignore=shutil.ignore_patterns("target"))
     printed = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], source, PATH=PATH)
-    assert re.search(r"Tests run: 18, Failures: 0, Errors: 0, Skipped: 0\n", printed), printed
+    assert re.search(r"Tests run: 22, Failures: 0, Errors: 0, Skipped: 0\n", printed), printed
 
 
 def first_test(language: str, project: Path) -> Iterator[str]:
