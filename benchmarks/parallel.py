@@ -1,6 +1,8 @@
 """Times 64 tests of a producer and a consumer group each, one after the other and eight at a time.
 
-    python -m benchmarks.parallel [junit] [node] [pytest]
+    python -m benchmarks.parallel [junit] [node] [pytest] [kit]
+
+`kit` times clusters of Kafka's embedded test kit instead, one after the other in one JVM.
 
 The clusters are in the server that all test processes share, or in one of each process (UNDERSTUDY_SERVER=own, for
 pytest `--kafka-server own`). JUnit needs Maven, and node:test npm; both install the archives that `make packages` made.
@@ -91,6 +93,53 @@ class Groups{number}Test {{
 """
 
 
+_KIT_POM = """
+<project><modelVersion>4.0.0</modelVersion>
+<groupId>understudy</groupId><artifactId>kit</artifactId><version>1</version>
+<dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-test-common-runtime</artifactId><version>4.3.1</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.3.1</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-clients</artifactId><version>4.3.1</version>
+<classifier>test</classifier></dependency>
+<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>1.7.36</version></dependency>
+</dependencies></project>
+"""
+_KIT = """
+import java.util.*;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.test.*;
+
+class Kit {
+    public static void main(String[] arguments) throws Exception {
+        int brokers = Integer.parseInt(arguments[0]);
+        var ready = new ArrayList<Long>();
+        var ended = new ArrayList<Long>();
+        for (int number = 0; number < 12; number++) {
+            long begun = System.nanoTime(), end;
+            var nodes = new TestKitNodes.Builder().setCombined(true).setNumControllerNodes(brokers)
+                .setNumBrokerNodes(brokers).build();
+            try (var kit = new KafkaClusterTestKit.Builder(nodes).build()) {
+                kit.format();
+                kit.startup();
+                kit.waitForReadyBrokers();
+                try (var admin = kit.admin()) {
+                    admin.createTopics(List.of(new NewTopic("orders", 1, (short) 1))).all().get();
+                }
+                end = System.nanoTime();
+                if (number >= 2) ready.add(end - begun); // the first ones load classes
+            }
+            if (number >= 2) ended.add(System.nanoTime() - end);
+        }
+        Collections.sort(ready);
+        Collections.sort(ended);
+        System.out.printf("| Kafka's test kit, %d brokers, p50 | ready: %d ms, end: %d ms |%n", brokers,
+            ready.get(ready.size() / 2) / 1_000_000, ended.get(ended.size() / 2) / 1_000_000);
+        System.exit(0);
+    }
+}
+"""
+
+
 def timed(title: str, command: Sequence[object], folder: Path, environment: Mapping[str, str]) -> None:
     """Run a command, and print a row: wall seconds, processor seconds of the test processes, load."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
@@ -139,10 +188,7 @@ def node(folder: Path) -> None:
 
 
 def junit(folder: Path) -> None:
-    """With kafka-clients and JUnit: eight classes with eight tests, in Surefire's forks.
-
-    In one JVM, classes with `@KafkaTest` run one after the other also with parallel execution.
-    """
+    """With kafka-clients and JUnit's parallel execution: eight classes with eight tests in one JVM."""
     text = (ROOT / "packages" / "java" / "README.md").read_text(encoding="utf-8")
     pom = text.split("`pom.xml`:\n\n```xml\n")[1].split("```")[0]
     (folder / "pom.xml").write_text(pom.replace("${env.CHECKOUT}", str(ROOT)))
@@ -153,13 +199,28 @@ def junit(folder: Path) -> None:
     subprocess.run(["mvn", "-q", "-B", "test-compile"], cwd=folder, check=True)
 
     def run(title: str, at_a_time: int, environment: Mapping[str, str]) -> None:
-        command = ["mvn", "-q", "-B", "-o", "surefire:test", f"-DforkCount={at_a_time}"]
+        prefix = "-Djunit.jupiter.execution.parallel"
+        parallel = [f"{prefix}.enabled=true", f"{prefix}.mode.classes.default=concurrent"]
+        parallel += [f"{prefix}.config.strategy=fixed", f"{prefix}.config.fixed.parallelism={at_a_time}"]
+        command = ["mvn", "-q", "-B", "-o", "surefire:test", f"-DargLine={' '.join(parallel)}"]
         timed(title, command, folder, environment)
 
     each_way("kafka-clients and JUnit", run)
 
 
-PARTS: dict[str, Callable[[Path], None]] = {"pytest": pytest, "node": node, "junit": junit}
+def kit(folder: Path) -> None:
+    """Kafka's own KafkaClusterTestKit: from its builder until the brokers are ready, and its end."""
+    (folder / "pom.xml").write_text(_KIT_POM)
+    (folder / "Kit.java").write_text(_KIT)
+    copied = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
+    subprocess.run(copied, cwd=folder, check=True, capture_output=True)
+    for brokers in (1, 3):
+        command = ["java", "-Xmx1g", "-cp", "libs/*", "Kit.java", str(brokers)]
+        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        sys.stdout.write("".join(row for row in done.stdout.splitlines(keepends=True) if row.startswith("|")))
+
+
+PARTS: dict[str, Callable[[Path], None]] = {"pytest": pytest, "node": node, "junit": junit, "kit": kit}
 
 
 def main() -> None:
