@@ -49,14 +49,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_installs_one_name(wheel: Path) -> None:
-    """`understudy`, with every package of the server below understudy/_server, and only sources and metadata."""
+    """`understudy`, with the server's packages and the specification below understudy/_server; sources and metadata."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"understudy"}
     packages = {name.split("/")[2] for name in names if name.startswith("understudy/_server/")}
-    assert packages == set(SERVER_PACKAGES)
+    assert packages == {*SERVER_PACKAGES, "docs"}
     ours = [Path(name) for name in names if name.startswith("understudy/")]
+    rules = {path for path in ours if path.is_relative_to("understudy/_server/docs/specification")}
+    assert {path.suffix for path in rules} == {".md"}
+    assert len(rules) == len(list((ROOT / "docs" / "specification").rglob("*.md")))
+    ours = [path for path in ours if path not in rules]
     assert [path for path in ours if path.suffix not in {".py", ".typed", *DATA, *PAGE}] == []
     pages = {path.name for path in ours if path.suffix in PAGE}
     folders = (ROOT / "broker/control/console", ROOT / "pipeline/rendering/templates")
