@@ -2,12 +2,13 @@
 #![cfg(unix)]
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use understudy::{Client, Content, Disconnect, Effect, Error, Fault, JournalQuery, NewRecord, builder, start};
@@ -218,6 +219,10 @@ fn a_server_that_was_killed_is_replaced() {
     let kafka = start(options).unwrap();
     let pid = kafka.pid();
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    let killed = Instant::now(); // it ends a moment later
+    while !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or(") Z".into()).contains(") Z") {
+        assert!(killed.elapsed() < Duration::from_secs(20), "it was killed, and still runs");
+    }
     let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(kafka)));
     let why = *passed.unwrap_err().downcast::<String>().unwrap();
     assert_eq!(
