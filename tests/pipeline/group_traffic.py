@@ -40,7 +40,7 @@ SETTINGS = {
 }
 """Snapshots after few updates, and by the clock."""
 PER_ROUND, LEAVES = 20, -1
-INITIALIZED_S = 100.0
+INITIALIZED_S = 60.0
 """Kafka asks the share coordinator again half a minute after an attempt that failed."""
 
 

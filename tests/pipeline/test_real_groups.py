@@ -1,5 +1,6 @@
 """What a broker leaves behind of share and streams groups: an audit finds nothing in it."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,13 +21,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """The data directory of a broker that was killed after the traffic: Apache Kafka's, or ours."""
     if request.param == "kafka":
         need_kafka()
-        broker = RealBroker(tmp_path, group_traffic.SETTINGS)
-        broker.start()
-        try:
-            group_traffic.make(broker.bootstrap)
-        finally:
-            broker.stop(clean=False)
-        yield broker.data
+        yield of_kafka(tmp_path)
         return
     process = start(data_dir=tmp_path / "data", settings=group_traffic.SETTINGS)
     try:
@@ -35,6 +30,26 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         process.process.kill()
         process.stop()
     yield tmp_path / "data"
+
+
+def of_kafka(folder: Path) -> Path:
+    """The directory of the first Kafka of three that serves the traffic: on a busy machine some share no record."""
+    for attempt in ("first", "second"):
+        with contextlib.suppress(AssertionError):
+            return served_by_kafka(folder / attempt)
+    return served_by_kafka(folder / "third")
+
+
+def served_by_kafka(folder: Path) -> Path:
+    """The directory of a Kafka that was killed after the traffic."""
+    folder.mkdir()
+    broker = RealBroker(folder, group_traffic.SETTINGS)
+    broker.start()
+    try:
+        group_traffic.make(broker.bootstrap)
+    finally:
+        broker.stop(clean=False)
+    return broker.data
 
 
 def test_an_audit_finds_nothing_after_share_and_streams_groups(directory: Path) -> None:
