@@ -85,7 +85,11 @@ async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listene
 
     The import takes tens of milliseconds, so the first Kafka clients go before it, unless a client of this one comes.
     """
-    await _first_client(listener)
+    try:
+        await _first_client(listener)
+    except asyncio.CancelledError:
+        listener.close()  # nothing else owns it yet
+        raise
     import uvicorn
 
     from broker.control.deadlines import with_deadlines

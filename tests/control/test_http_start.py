@@ -36,3 +36,15 @@ async def test_http_is_imported_for_its_first_client_or_a_moment_later(
                 await until(serving.done)
         with pytest.raises(Built):
             await serving
+
+
+async def test_a_server_that_ends_before_http_is_imported_closes_the_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else has it yet, so that the port would stay taken while the process lives."""
+    monkeypatch.setattr(server, "_MOMENT_S", 3600)
+    listener = server.listen("127.0.0.1", 0)
+    serving = asyncio.ensure_future(server.serve_app(build, cast("Any", None), listener))
+    await turns(10)
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    assert listener.fileno() == -1
