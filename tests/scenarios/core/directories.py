@@ -1,7 +1,5 @@
 """One broker over two log directories on disk, ours or a real one."""
 
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,10 +18,8 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.differential.cluster import KafkaCluster
-from tests.scenarios.on_kafka import TARGET, OnKafka
+from tests.scenarios.core.disks import OnDisk
 from tests.serving import Server, start
-from tests.wire import Wire
 
 SETTINGS = {
     "replica.high.watermark.checkpoint.interval.ms": "500",  # meets a directory that has failed
@@ -33,57 +29,18 @@ PATIENCE_S = 20.0
 SET = 0
 
 
-class Directories:
+class Directories(OnDisk):
     """The broker, and its directories a and b; the metadata log is in a."""
 
     def __init__(self) -> None:
-        self.place = Path(tempfile.mkdtemp(prefix="jbod-"))
+        super().__init__("jbod-")
         self.a, self.b = str(self.place / "a"), str(self.place / "b")
-        self._kafka: OnKafka | None = None
-        self._server: Server | None = None
-        self._wire: Wire | None = None
-        if TARGET == "kafka":
-            settings = {**SETTINGS, "log.dirs": f"{self.a},{self.b}"}
-            self._kafka = OnKafka(KafkaCluster(self.place / "kafka", settings=settings))
+        self.on_kafka({**SETTINGS, "log.dirs": f"{self.a},{self.b}"})
         self.start()
 
-    def start(self) -> None:
-        """Start it on what is there."""
-        if self._kafka is None:
-            self._server = Server(start(data_dir=f"{self.a},{self.b}", settings=SETTINGS))
-        elif self._server is None:
-            self._kafka.cluster.start()
-            self._server = self._kafka
-        else:
-            self._kafka.control("POST", "/v1/brokers/1/start")
-
-    def stop(self, *, clean: bool = True) -> None:
-        """In good order, or by SIGKILL."""
-        self.server.finish_test()
-        self._wire = None
-        if self._kafka is not None:
-            self._kafka.cluster.stop(1, clean=clean)
-            return
-        if not clean:
-            self.server.process.process.kill()
-            self.server.process.process.wait()
-        self.server.process.stop()
-
-    def close(self) -> None:
-        """End it; its directories go."""
-        self.stop(clean=False)
-        shutil.rmtree(self.place, ignore_errors=True)
-
-    @property
-    def server(self) -> Server:
-        """The one that runs."""
-        assert self._server is not None
-        return self._server
-
-    def wire(self) -> Wire:
-        """The connection."""
-        self._wire = self._wire or self.server.wire()
-        return self._wire
+    def opened(self) -> Server:
+        """A process, by the machine's time."""
+        return Server(start(data_dir=f"{self.a},{self.b}", settings=SETTINGS))
 
     # --- requests ----------------------------------------------------------------------------------------------------
 

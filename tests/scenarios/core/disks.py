@@ -3,7 +3,8 @@
 import shutil
 import struct
 import tempfile
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,32 +37,36 @@ LATEST, EARLIEST = -1, -2
 Pair = tuple[bytes, bytes | None]
 
 
-class Disk:
-    """The broker, its directory, and short ways to ask about a topic's partition 0."""
+class OnDisk(ABC):
+    """A broker over files of its own, ours or a real one, and one connection to it; the files go with it."""
 
-    def __init__(self, broker_with: BrokerWith | None = None) -> None:
-        self._started = broker_with
-        self._place = Path(tempfile.mkdtemp(prefix="disk-"))
-        self.folder = self._place / "data"
+    def __init__(self, prefix: str) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix=prefix))
         self._kafka: OnKafka | None = None
-        if TARGET == "kafka":
-            settings = {name: str(value) for name, value in QUICK.items()}
-            self._kafka = OnKafka(KafkaCluster(self._place / "kafka", settings=settings, data_dir=self.folder))
         self._server: Server | None = None
         self._wire: Wire | None = None
-        self.start()
+
+    def on_kafka(self, settings: Mapping[str, object], data_dir: Path | None = None) -> None:
+        """Prepare the real broker, if that is the target."""
+        if TARGET == "kafka":
+            texts = {name: str(value) for name, value in settings.items()}
+            self._kafka = OnKafka(KafkaCluster(self.place / "kafka", settings=texts, data_dir=data_dir))
+
+    @abstractmethod
+    def opened(self) -> Server:
+        """Ours, started on the existing files."""
 
     def start(self) -> None:
-        """Start it on the existing files; the clock is frozen, where it can be."""
-        if self._kafka is not None:
-            self._kafka.control("POST", "/v1/brokers/1/start") if self._server else self._kafka.cluster.start()
+        """Start it on the existing files."""
+        if self._kafka is None:
+            self._server = self.opened()
+        elif self._server is None:
+            self._kafka.cluster.start()
             self._server = self._kafka
         else:
-            assert self._started is not None
-            self._server = self._started(data_dir=str(self.folder), settings=QUICK)
-            self._server.freeze()
+            self._kafka.control("POST", "/v1/brokers/1/start")
 
-    def stop(self, *, clean: bool) -> None:
+    def stop(self, *, clean: bool = True) -> None:
         """In good order, or by SIGKILL."""
         server = self.server
         server.finish_test()
@@ -72,9 +77,9 @@ class Disk:
         server.stop() if clean else server.kill()
 
     def close(self) -> None:
-        """End it; its directory goes."""
+        """End it; its files go."""
         self.stop(clean=False)
-        shutil.rmtree(self._place, ignore_errors=True)
+        shutil.rmtree(self.place, ignore_errors=True)
 
     @property
     def server(self) -> Server:
@@ -86,6 +91,24 @@ class Disk:
         """The connection."""
         self._wire = self._wire or self.server.wire()
         return self._wire
+
+
+class Disk(OnDisk):
+    """The broker, its directory, and short ways to ask about a topic's partition 0."""
+
+    def __init__(self, broker_with: BrokerWith | None = None) -> None:
+        super().__init__("disk-")
+        self._started = broker_with
+        self.folder = self.place / "data"
+        self.on_kafka(QUICK, self.folder)
+        self.start()
+
+    def opened(self) -> Server:
+        """The clock is frozen."""
+        assert self._started is not None
+        server = self._started(data_dir=str(self.folder), settings=QUICK)
+        server.freeze()
+        return server
 
     def topic(self, name: str, **configs: object) -> str:
         """A new topic; settings with ``_`` for dots."""
