@@ -187,7 +187,12 @@ async def running(
         clock = PushedClock(asyncio.get_running_loop())
         clock.freeze()
         stage = Stage(Cluster(options, clock, tasks), clock)
-        await stage.cluster.start()
+        try:
+            await stage.cluster.start()
+        except Exception:  # the end of the process would close what it has bound
+            for server in stage.cluster.servers.values():
+                server.close()
+            raise
         try:
             yield stage
         finally:
