@@ -289,7 +289,9 @@ class ApplicationRun(Engine):
 
 
 def _as_entry(number: int, exchange: Exchange) -> dict[str, Any]:
-    frame, answer = exchange.request[4:], exchange.response
+    frame, answer = exchange.request, exchange.response
+    if answer is not None:
+        answer = len(answer).to_bytes(4) + answer  # as the journal keeps it
     entry = Entry(
         number, exchange.sent_us // 1000, -1 if answer is None else exchange.received_us - exchange.sent_us,
         exchange.broker, exchange.connection, frame, answer, len(frame), len(answer or b""), None,

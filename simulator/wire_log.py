@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from protocol.apis import ApiKey
+from protocol.codec import SCRATCH_BYTES, FrameReader
 from simulator.program import refuse
 
 KEPT: Final = frozenset(
@@ -26,11 +27,11 @@ KEPT: Final = frozenset(
     }
 )
 """The APIs of which requests are kept: those that have an effect."""
-_SIZE = 4
+_MOST_BYTES = 2**31 - 1
 
 
 class Exchange(NamedTuple):
-    """A request, and its response if that has reached the program; both as frames, with their sizes in front."""
+    """A request, and its response if that has reached the program; both without their sizes."""
 
     sent_us: int
     received_us: int
@@ -40,45 +41,30 @@ class Exchange(NamedTuple):
     response: bytes | None
 
 
-class _Frames:
-    """Splits a stream into its frames, which are kept with their sizes."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def split(self, data: bytes) -> Iterator[bytes]:
-        """Take bytes; return the frames that are complete."""
-        rest = self._rest + data if self._rest else data
-        while len(rest) >= _SIZE and len(rest) - _SIZE >= (size := int.from_bytes(rest[:_SIZE])):
-            yield rest[: _SIZE + size]
-            rest = rest[_SIZE + size :]
-        self._rest = rest
-
-
 class Connection:
     """One connection of a program."""
 
     def __init__(self, log: "WireLog", program: str, broker: int, number: int) -> None:
         self._log, self._program, self._broker, self._number = log, program, broker, number
-        self._sent, self._received = _Frames(), _Frames()
+        self._sent, self._received = (FrameReader(_MOST_BYTES, log.scratch) for _ in range(2))
         self._waiting: dict[bytes, int] = {}
         """Correlation id -> place of its request in the log."""
 
     def sends(self, data: bytes, at_us: int) -> None:
         """Take what the program sends. Raises Unsimulated: it authenticates itself, which brokers do not expect."""
-        for frame in self._sent.split(data):
-            key = int.from_bytes(frame[4:6])
+        for frame in _frames(self._sent, data):
+            key = int.from_bytes(frame[:2])
             if key == ApiKey.SASL_HANDSHAKE:
                 raise refuse("SASL", "use security_protocol PLAINTEXT in the simulation")
             if key in KEPT:
                 requests = self._log.of.setdefault(self._program, [])
-                self._waiting[frame[8:12]] = len(requests)
+                self._waiting[frame[4:8]] = len(requests)
                 requests.append(Exchange(at_us, -1, self._broker, self._number, frame, None))
 
     def receives(self, data: bytes, at_us: int) -> None:
         """Take what reaches the program."""
-        for frame in self._received.split(data):
-            if (place := self._waiting.pop(frame[4:8], None)) is not None:
+        for frame in _frames(self._received, data):
+            if (place := self._waiting.pop(frame[:4], None)) is not None:
                 requests = self._log.of[self._program]
                 requests[place] = requests[place]._replace(received_us=at_us, response=frame)
 
@@ -87,9 +73,20 @@ class WireLog:
     """What all connections of a run exchanged."""
 
     def __init__(self) -> None:
+        self.scratch = bytearray(SCRATCH_BYTES)
         self.of: dict[str, list[Exchange]] = {}
         """Name of an instance -> its requests, in the order in which it sent them."""
 
     def connection(self, program: str, broker: int, number: int) -> Connection:
         """Add a connection of a program."""
         return Connection(self, program, broker, number)
+
+
+def _frames(reader: FrameReader, data: bytes) -> Iterator[bytes]:
+    """Give bytes to a reader; return the frames that are complete then."""
+    while data:
+        buffer = reader.buffer()
+        count = min(len(buffer), len(data))
+        buffer[:count] = data[:count]
+        yield from map(bytes, reader.received(count))
+        data = data[count:]
