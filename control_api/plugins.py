@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
 ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
@@ -14,9 +15,9 @@ PLUGIN_SETTINGS = frozenset({CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY, AUTHORIZE
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
-def is_reference(text: str) -> bool:
+def is_reference(text: str | None) -> TypeGuard[str]:
     """Whether a value is ``module:attribute``, the notation of entry points; no class of Java has such a name."""
-    return _REFERENCE.fullmatch(text) is not None
+    return text is not None and _REFERENCE.fullmatch(text) is not None
 
 
 def name_of_reference(reference: str) -> str:

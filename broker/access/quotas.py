@@ -240,7 +240,7 @@ class BrokerQuotas:
         self.mutations = MutationQuota(_windows(settings, "controller.quota.window"))
         self.connections = ConnectionQuota(windows)
         callback = settings.optional_string(QUOTA_CALLBACK)
-        self.has_callback = callback is not None and is_reference(callback)
+        self.has_callback = is_reference(callback)
         if self.has_callback:
             for quota in (self.produce, self.fetch, self.request, self.mutations):
                 quota.bounds.callback = callback

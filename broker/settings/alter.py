@@ -17,7 +17,7 @@ from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
 from broker.settings.names import PLUGIN_SETTINGS, as_broker_id
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
-from control_api.plugins import ALTER_CONFIG_POLICY
+from control_api.plugins import ALTER_CONFIG_POLICY, is_reference
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import split
 
@@ -153,7 +153,7 @@ def _decide_at_controller(one: Alteration, world: World, incremental: bool) -> D
 def _check_policy(one: Alteration, world: World, new: Mapping[str, str], incremental: bool) -> None:
     """Ask ``alter.config.policy.class.name`` about the keys of the request, after all other checks."""
     reference = world.settings.optional_string(ALTER_CONFIG_POLICY)
-    if reference:
+    if is_reference(reference):
         altered = {change.name: new.get(change.name) for change in one.changes} if incremental else new
         request = plugins.AlteredConfigsRequest(ConfigResourceType(one.type).name, one.name, altered)
         plugins.enforce(reference, request)

@@ -17,7 +17,6 @@ from typing import Any
 
 import structlog
 
-from control_api.plugins import is_reference
 from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)
@@ -109,14 +108,12 @@ def call(reference: str, request: object) -> Any:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
 
 
-def enforce(reference: str | None, request: NewTopicRequest | AlteredConfigsRequest) -> None:
-    """Ask a policy, which returns None or the message of a refusal; without a reference to one nothing happens.
+def enforce(reference: str, request: NewTopicRequest | AlteredConfigsRequest) -> None:
+    """Ask a policy, which returns None or the message of a refusal.
 
     Raises:
         KafkaError: POLICY_VIOLATION with the policy's message, UNKNOWN_SERVER_ERROR if it fails.
     """
-    if reference is None or not is_reference(reference):
-        return
     message = call(reference, request)
     if message is not None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, str(message))

@@ -232,6 +232,8 @@ def test_bad_input_makes_nothing(plane_of: ControlPlaneOf) -> None:
     for body, status, sentence in (
         ({"settings": {"log.retention.ms": "x"}}, 422, "settings log.retention.ms=x: Invalid value x"),
         ({"settings": {"listeners": f"PLAINTEXT://127.0.0.1:{taken}"}}, 409, f"port {taken} cannot be bound"),
+        ({"settings": {"create.topic.policy.class.name": "os:getcwd"}}, 422, "names Python code, which is loaded for"),
+        ({"settings": {"group.consumer.assignors": "uniform,os:getcwd"}}, 422, "group.consumer.assignors names Python"),
         ({"data_dir": "/tmp/x"}, 422, "unknown field 'data_dir'"),
         ({"topics": {"a b": 1}}, 422, "does not start with a topic's name"),
         ({"as_version": "1"}, 422, "as_version 1 cannot be emulated"),

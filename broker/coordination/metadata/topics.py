@@ -11,7 +11,7 @@ from uuid import UUID
 
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
 from broker.settings import plugins
-from control_api.plugins import CREATE_TOPIC_POLICY
+from control_api.plugins import CREATE_TOPIC_POLICY, is_reference
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
@@ -179,7 +179,7 @@ def create_topic(
 def _check_policy(controller: Controller, topic: NewTopic, partitions: Sequence[PartitionRecord]) -> None:
     """Ask ``create.topic.policy.class.name``, once the topic is known to be possible (core B.7 T16)."""
     reference = controller.settings.string(CREATE_TOPIC_POLICY)
-    if not reference:
+    if not is_reference(reference):
         return
     assigned = {index: list(replicas) for index, replicas in topic.assignments} or None
     count, factor = (None, None) if assigned else (len(partitions), len(partitions[0].replicas))

@@ -1,5 +1,6 @@
 """Python callables in the place of Kafka's classes: how they are named, loaded, and what their failures are."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -37,7 +38,7 @@ Plugin = Callable[[str, Callable[[Any], Any]], str]
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Plugin:
     """A function that makes a callable importable, and returns its reference."""
     module = ModuleType("rules_of_this_test")
-    monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     load.cache_clear()
 
     def named(name: str, function: Callable[[Any], Any]) -> str:
@@ -76,7 +77,7 @@ def test_a_module_is_found_in_the_working_directory(tmp_path: Path, monkeypatch:
     """It comes last on the path, so that it hides no module of the server."""
     (tmp_path / "found_here_only.py").write_text("def check(topic): return 'no'\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    monkeypatch.setattr("sys.path", list(sys.path))
     assert load("found_here_only:check")(None) == "no"
 
 
