@@ -39,7 +39,7 @@ def produce(server: Server, tmp_path: Path, text: str, *arguments: str) -> int:
     return run(server, "produce", *arguments, "--file", str(file))
 
 
-def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capfdbinary: Captured) -> None:
+def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capsysbinary: Captured) -> None:
     """Key, headers and partition; the last line needs no line feed; an open or aborted transaction is not shown."""
     producer = Producer({"bootstrap.servers": server.addresses[0], "transactional.id": "x"})
     producer.init_transactions(20)
@@ -49,48 +49,48 @@ def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capfdbina
     producer.abort_transaction(20)
     given = ("orders", "--key", "k", "--header", "a=b=c", "--header", "d=", "--partition", "1")
     assert produce(server, tmp_path, "one\ntwo", *given) == 0
-    assert capfdbinary.readouterr().err == b"2 records produced to orders\n"
+    assert capsysbinary.readouterr().err == b"2 records produced to orders\n"
     form = r"%t-%p@%o %k=%s [%h] %K/%S%%\n"
     assert run(server, "consume", "orders", "--from-beginning", "--format", form) == 0
-    assert capfdbinary.readouterr().out.splitlines() == [
+    assert capsysbinary.readouterr().out.splitlines() == [
         b"orders-1@2 k=one [a=b=c,d=] 1/3%",
         b"orders-1@3 k=two [a=b=c,d=] 1/3%",
     ]
     assert run(server, "consume", "orders", "--from-beginning", "--count", "1", "--format", "json") == 0
-    document = json.loads(capfdbinary.readouterr().out)
+    document = json.loads(capsysbinary.readouterr().out)
     assert (document["key"], document["value"], document["headers"]) == ("k", "one", [["a", "b=c"], ["d", ""]])
 
 
-def test_records_are_spread_as_by_kafkas_producer(server: Server, tmp_path: Path, capfdbinary: Captured) -> None:
+def test_records_are_spread_as_by_kafkas_producer(server: Server, tmp_path: Path, capsysbinary: Captured) -> None:
     """By the hash of the key; without a key in turn. A topic that does not exist is created."""
     assert produce(server, tmp_path, "1\n2\n3\n", "orders") == 0
     assert produce(server, tmp_path, "4\n", "orders", "--key", "a key") == 0
     assert produce(server, tmp_path, "new\n", "new") == 0
-    capfdbinary.readouterr()
+    capsysbinary.readouterr()
     assert run(server, "consume", "orders", "--from-beginning", "--format", r"%p %s\n") == 0
     keyed = Producer({"bootstrap.servers": server.addresses[0], "partitioner": "murmur2_random"})
     placed: list[int] = []
     keyed.produce("orders", b"", b"a key", on_delivery=lambda _, message: placed.append(message.partition() or 0))
     assert keyed.flush(20) == 0
-    lines = capfdbinary.readouterr().out.decode().splitlines()
+    lines = capsysbinary.readouterr().out.decode().splitlines()
     assert sorted(lines) == sorted(["0 1", "1 2", "2 3", f"{placed[0]} 4"])
     assert run(server, "consume", "new", "--from-beginning") == 0
-    assert capfdbinary.readouterr().out == b"new\n"
+    assert capsysbinary.readouterr().out == b"new\n"
 
 
-def test_a_member_of_a_group_goes_on_where_it_was(server: Server, tmp_path: Path, capfdbinary: Captured) -> None:
+def test_a_member_of_a_group_goes_on_where_it_was(server: Server, tmp_path: Path, capsysbinary: Captured) -> None:
     """It commits what it printed, no more, and leaves the group."""
     assert produce(server, tmp_path, "1\n2\n3\n", "orders", "--partition", "2") == 0
     in_group = ("consume", "orders", "--from-beginning", "--group", "g")
     assert run(server, *in_group, "--count", "2") == 0
-    assert capfdbinary.readouterr().out == b"1\n2\n"
+    assert capsysbinary.readouterr().out == b"1\n2\n"
     assert run(server, *in_group) == 0
-    assert capfdbinary.readouterr().out == b"3\n"
+    assert capsysbinary.readouterr().out == b"3\n"
     (group,) = server.control("GET", "/v1/groups")["groups"]
     assert (group["group_id"], group["state"]) == ("g", "Empty")
 
 
-def test_a_reader_that_follows_sees_later_records(server: Server, tmp_path: Path, capfdbinary: Captured) -> None:
+def test_a_reader_that_follows_sees_later_records(server: Server, tmp_path: Path, capsysbinary: Captured) -> None:
     """From the end on, unless it begins at the beginning."""
     assert produce(server, tmp_path, "earlier\n", "orders") == 0
     following = threading.Thread(target=run, args=(server, "consume", "orders", "--count", "1"))
@@ -98,11 +98,11 @@ def test_a_reader_that_follows_sees_later_records(server: Server, tmp_path: Path
     until(lambda: server.control("GET", "/v1/journal?api=Fetch")["entries"], "the reader's first Fetch")
     assert produce(server, tmp_path, "later\n", "orders") == 0
     following.join(20)
-    assert capfdbinary.readouterr().out == b"later\n"
+    assert capsysbinary.readouterr().out == b"later\n"
 
 
 def test_lines_of_a_pipe_are_sent_as_they_arrive(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capfdbinary: Captured
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsysbinary: Captured
 ) -> None:
     """Not when the pipe ends, which a terminal or `tail -f` does late."""
     reading, writing = os.pipe()
@@ -117,7 +117,7 @@ def test_lines_of_a_pipe_are_sent_as_they_arrive(
         sink.close()
         producing.join(20)
     assert [each["value"] for each in server.control("GET", path)["records"]] == ["at once", "unfinished"]
-    assert capfdbinary.readouterr().err == b"2 records produced to orders\n"
+    assert capsysbinary.readouterr().err == b"2 records produced to orders\n"
 
 
 @pytest.mark.parametrize(
@@ -136,34 +136,34 @@ def test_lines_of_a_pipe_are_sent_as_they_arrive(
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_sentence(
-    server: Server, arguments: tuple[str, ...], code: int, sentence: str, capfdbinary: Captured,
+    server: Server, arguments: tuple[str, ...], code: int, sentence: str, capsysbinary: Captured,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """On stderr, with the exit code of the help."""
     with Path(os.devnull).open("rb") as empty:
         monkeypatch.setattr("sys.stdin", empty)
         assert run(server, *arguments) == code
-    out, error = capfdbinary.readouterr()
+    out, error = capsysbinary.readouterr()
     assert out == b""
     assert sentence in error.decode()
     assert error.count(b"\n") == 1
 
 
-def test_a_broker_that_is_not_there_is_named(capfdbinary: Captured) -> None:
+def test_a_broker_that_is_not_there_is_named(capsysbinary: Captured) -> None:
     """With the two ways out."""
     with pytest.raises(SystemExit) as end:
         main(["consume", "orders", "--bootstrap-server", "127.0.0.1:1"])
     assert end.value.code == 1
-    error = capfdbinary.readouterr().err.decode()
+    error = capsysbinary.readouterr().err.decode()
     assert "no broker answers at 127.0.0.1:1: Connection refused; `understudy serve` starts a broker" in error
 
 
-def test_an_older_broker_has_no_group_for_it(broker_with: BrokerWith, capfdbinary: Captured) -> None:
+def test_an_older_broker_has_no_group_for_it(broker_with: BrokerWith, capsysbinary: Captured) -> None:
     """It reads there without a group."""
     older = broker_with(as_version="3.9", topics=["orders:1"])
     assert run(older, "consume", "orders", "--from-beginning") == 0
     assert run(older, "consume", "orders", "--group", "g") == 1
-    assert "--group needs brokers with the consumer protocol of KIP-848" in capfdbinary.readouterr().err.decode()
+    assert "--group needs brokers with the consumer protocol of KIP-848" in capsysbinary.readouterr().err.decode()
 
 
 def piece(value: bytes, offset: int, producer_id: int, *, control: bool = False) -> bytes:
