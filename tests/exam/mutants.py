@@ -225,6 +225,15 @@ SHAPES = {
     **{f"produce/compressed-{each}": "send RecordBatch.codec 0" for each in ("gzip", "snappy", "lz4", "zstd")},
     **{f"consumers/compressed-{each}": "skips-compressed-batches" for each in ("gzip", "snappy", "lz4", "zstd")},
 }
+PLANNED_LATER = {
+    "produce/timestamps": "send RecordBatch.records.timestamp_ms -1",
+    "produce/one-partition-of-three-refused": "repeats-what-was-written",
+    "idempotence/expired-and-written": "uses-expired-sequence-again",
+    "idempotence/expired-and-not-written": "keeps-sequence-after-expiry",
+    "consumers/out-of-range-latest": "resets-to-earliest",
+    "consumers/after-deletion-latest": "resets-to-earliest",
+    "consumers/after-deletion-none": "resets-silently",
+}
 ANSWERED_LATER = {
     "connection/topic-not-known-yet": "gives-up-without-leader",
     "produce/expired-records-are-not-sent": "sends-after-expiry",
@@ -291,7 +300,7 @@ FAMILIES = {
     "groups/refused-offsetfetch-": "OffsetFetch",
     "consumers/": "Fetch",
 }
-MUTANTS |= SHAPES | ANSWERED_LATER | STATES | ANSWERED
+MUTANTS |= SHAPES | PLANNED_LATER | ANSWERED_LATER | STATES | ANSWERED
 for _name in (
     SCENARIOS.keys() - MUTANTS.keys()
 ):  # the families of scenarios/refusals.py: the code is taken for a success

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from understudy.exam.exercise import NotExercised
 
@@ -14,14 +14,21 @@ PATIENCE_S: Final = 30.0
 
 @dataclass(frozen=True)
 class Written:
-    """A record. Producer id and sequence, which consumers do not receive, are -1."""
+    """A record. What it does not have is -1, as are producer id and sequence, which consumers do not receive."""
 
     offset: int
     value: bytes
+    key: bytes | None = None
+    timestamp_ms: int = -1
     control: bool = False
     producer_id: int = -1
     producer_epoch: int = -1
     sequence: int = -1
+
+
+def written(message: Message) -> Written:
+    """Return what a consumer got."""
+    return Written(int(message.offset() or 0), message.value() or b"", message.key(), message.timestamp()[1])
 
 
 class UpstreamPartition:
@@ -43,7 +50,7 @@ class UpstreamPartition:
                 if message is not None and message.error() is not None:
                     break
                 if message is not None:
-                    records.append(Written(int(message.offset() or 0), message.value() or b""))
+                    records.append(written(message))
                 elif time.monotonic() > until:
                     raise NotExercised(f"{self.place[0]}-{self.place[1]} cannot be read to its end")
         finally:

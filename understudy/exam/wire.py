@@ -545,7 +545,7 @@ def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     for entry in entries:
         idle = entry.api == "Metadata" or (entry.api in {"Fetch", "ShareFetch"} and not _has_records(entry))
         if entry.api in {"Fetch", "ShareFetch"}:
-            hasty = hasty + 1 if idle and not entry.error and entry.request.get("max_wait_ms", 1) <= 0 else 0
+            hasty = hasty + 1 if idle and not entry.error and _waits_for_nothing(entry) else 0
             if hasty == HASTY:
                 yield Problem(entry, f"sent {HASTY} times in a row without a wait for records", Level.MAY)
         if not entry.error and not idle:
@@ -560,6 +560,12 @@ def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
         final = entry.error in FINAL or (entry.api == "TxnOffsetCommit" and entry.error in REMOVED)
         if final and len(at) == REPEATED:
             yield Problem(entry, f"sent {REPEATED} times, {about}, which does not change", Level.MAY)
+
+
+def _waits_for_nothing(entry: JournalEntry) -> bool:
+    """Return whether a broker answers a fetch at once; of share groups, it need not follow `min_bytes`."""
+    least = entry.request.get("min_bytes", 1) if entry.api == "Fetch" else 1
+    return bool(entry.request.get("max_wait_ms", 1) <= 0 or least <= 0)
 
 
 def _has_records(entry: JournalEntry) -> bool:

@@ -182,7 +182,8 @@ class ReferenceConsumer:
                 self.positions.pop(place)
                 return
             for each in list(self.positions) if "resets-every-partition" in self.mutations else [place]:
-                self.positions[each] = self._first_offset(each, deadline)
+                earliest = "resets-to-earliest" in self.mutations
+                self.positions[each] = self._first_offset(each, deadline, latest=False if earliest else None)
         else:
             if "skips-after-error" in self.mutations:
                 self.positions[place] += 1
@@ -221,9 +222,11 @@ class ReferenceConsumer:
                 raise Refused("other", None, f"the log was truncated at {found.end_offset}")
             self.positions[place] = found.end_offset
 
-    def _first_offset(self, place: Place, deadline: float) -> int:
+    def _first_offset(self, place: Place, deadline: float, *, latest: bool | None = None) -> int:
+        """By the reset policy, unless `latest` decides."""
         topic, partition = place
-        at = EARLIEST if self.options["offset_reset"] != "latest" else LATEST
+        latest = self.options["offset_reset"] == "latest" if latest is None else latest
+        at = LATEST if latest else EARLIEST
         asked = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])
         while True:
             try:

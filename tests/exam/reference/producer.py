@@ -82,6 +82,8 @@ class ReferenceProducer:
                     outcomes += [{"id": record["id"], "offset": -1} for record in batch.records]
                     continue
                 self.failed = self.failed or error
+                if error.kind == "timeout":
+                    self._after_expiry(batch)
                 refusal = {"class": error.kind, "code": error.code, "message": str(error)}
                 outcomes += [
                     {"id": record["id"], "error": refusal} for record in batch.records if not batch.is_reported
@@ -92,6 +94,18 @@ class ReferenceProducer:
             else:
                 outcomes += self._written_at(base, batch)
         self.queue.extend(later)
+
+    def _after_expiry(self, batch: Batch) -> None:
+        """Go on with another producer id, unless the queue has batches that were sent with the present one.
+
+        Whether the expired batch was written is not known, so neither is the next sequence (KIP-360).
+        """
+        if self.options["transactional_id"] or self.producer_id < 0 or "keeps-sequence-after-expiry" in self.mutations:
+            return
+        if "uses-expired-sequence-again" in self.mutations:
+            self.sequences[batch.topic, batch.partition] = batch.sequence
+        elif all(each.sequence < 0 for each in self.queue):
+            self.producer_id = -1
 
     def _written_at(self, base: int, batch: Batch) -> list[dict[str, Any]]:
         step = 0 if base < 0 or "base-offset-for-all" in self.mutations else 1
@@ -143,7 +157,8 @@ class ReferenceProducer:
         found = dict(answered)
         if "first-partition-for-all" in self.mutations:
             found = dict.fromkeys(((each.topic, each.partition) for each in together), answered[0][1])
-        for each in together[1:]:
+        failed = any(each.error_code is not ErrorCode.NONE for each in found.values())
+        for each in () if failed and "repeats-what-was-written" in self.mutations else together[1:]:
             if (each.topic, each.partition) in found:
                 self.early[id(each)] = found[each.topic, each.partition]
         if (batch.topic, batch.partition) not in found:

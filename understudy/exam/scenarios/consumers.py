@@ -225,6 +225,56 @@ def out_of_range_earliest(exercise: Exercise) -> None:
     check_read(exercise, consumer, numbered(5))
 
 
+def check_latest(exercise: Exercise, consumer: Consumer) -> None:
+    """Write records until one is read; require that none of before is read, and none is skipped afterwards."""
+    until, count = exercise.deadline(), 0
+    while not consumer.read and not exercise.past(until):
+        consumer.poll(300)
+        exercise.write([f"new{count:02}"])
+        count += 1
+    consumer.poll_quietly()
+    old = [value for value in consumer.values() if value.startswith("old")]
+    exercise.require(bool(consumer.read), f"none of {count} records was read")
+    exercise.require(not old, f"read {' '.join(old)}, which were written before")
+    wanted = [f"new{number:02}" for number in range(count)]
+    last = wanted[-len(consumer.read) :]
+    exercise.require(consumer.values() == last, f"read {' '.join(consumer.values())}, not {' '.join(last)}")
+
+
+@scenario(
+    "consumers/out-of-range-latest",
+    "The offset does not exist; offset reset is latest",
+    rule="auto.offset.reset",
+    needs="consumer offset_reset",
+    correct="Looks up the end with ListOffsets and continues there.",
+    loss="Old records are processed again.",
+)
+def out_of_range_latest(exercise: Exercise) -> None:
+    """Assign an offset beyond the end."""
+    exercise.write(numbered(10, "old"))
+    consumer = exercise.consumer(offset_reset="latest")
+    consumer.assign(1_000)
+    check_latest(exercise, consumer)
+
+
+@scenario(
+    "consumers/after-deletion-latest",
+    "The records before the offset were deleted; offset reset is latest",
+    rule="auto.offset.reset; DeleteRecords",
+    needs="consumer offset_reset",
+    steers="topics",
+    correct="Looks up the end with ListOffsets and continues there.",
+    loss="Old records are processed again.",
+)
+def after_deletion_latest(exercise: Exercise) -> None:
+    """Let the log begin at offset 4."""
+    exercise.cluster.topics["t"].partitions[0].start_at(4)
+    exercise.write(numbered(10, "old"))
+    consumer = exercise.consumer(offset_reset="latest")
+    consumer.assign(0)
+    check_latest(exercise, consumer)
+
+
 @scenario(
     "consumers/out-of-range-none",
     "The offset does not exist; offset reset is none",
@@ -236,8 +286,29 @@ def out_of_range_earliest(exercise: Exercise) -> None:
 def out_of_range_none(exercise: Exercise) -> None:
     """Assign an offset beyond the end."""
     exercise.write(numbered(5))
+    check_no_reset(exercise, 1_000)
+
+
+@scenario(
+    "consumers/after-deletion-none",
+    "The records before the offset were deleted; offset reset is none",
+    rule="auto.offset.reset; DeleteRecords",
+    needs="consumer offset_reset",
+    steers="topics",
+    correct="Reports an error and reads nothing.",
+    loss="That records are gone which were not read stays unnoticed.",
+)
+def after_deletion_none(exercise: Exercise) -> None:
+    """Let the log begin at offset 4."""
+    exercise.cluster.topics["t"].partitions[0].start_at(4)
+    exercise.write(numbered(10))
+    check_no_reset(exercise, 0)
+
+
+def check_no_reset(exercise: Exercise, offset: int) -> None:
+    """Require that a consumer which is assigned at an offset that does not exist reports that, and reads nothing."""
     consumer = exercise.consumer(offset_reset="none")
-    consumer.assign(1_000)
+    consumer.assign(offset)
     for _ in range(25):
         consumer.poll(200)
         if consumer.errors or consumer.read:

@@ -1,7 +1,10 @@
 """Idempotent producers (KIP-98, KIP-360): each record once, in order, despite lost responses and retries."""
 
+from typing import Any, Final
+
+from understudy.client.steering import Fault
 from understudy.exam.driver import CallError
-from understudy.exam.exercise import Exercise, Producer, Violation
+from understudy.exam.exercise import Exercise, NotExercised, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
@@ -9,16 +12,17 @@ from understudy.fault_actions import Disconnect, Error
 
 NEEDS = "producer idempotence"
 TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."
+SHORT: Final = {"delivery_timeout_ms": 3_000, "request_timeout_ms": 1_000}
 SAME = "Repeats the same batch with the same sequence; the broker detects the duplicate."
 
 
-def begun(exercise: Exercise) -> Producer:
+def begun(exercise: Exercise, **options: Any) -> Producer:
     """Return a producer that has written a record.
 
     A broker without state of a producer accepts any first sequence (ProducerAppendInfo). So only with a first batch in
     the log are the batches after a refused one refused too, like all batches on a broker that is not the leader.
     """
-    producer = exercise.producer(idempotent=True)
+    producer = exercise.producer(idempotent=True, **options)
     producer.send(["first"])
     producer.flush()
     return producer
@@ -138,6 +142,53 @@ def answer_too_late(exercise: Exercise) -> None:
     """Never send it on the first connection."""
     exercise.fault(api="Produce", apply_then={"drop": True})
     check_exactly_once(exercise)
+
+
+def check_after_expiry(exercise: Exercise, fault: Fault, producer: Producer) -> None:
+    """Let a record expire, end the fault, and require that the next record is written as a new one."""
+    producer.send(["expired"])
+    producer.flush(8_000)
+    exercise.require_exercised()
+    if producer.sent[-1].error is None:
+        raise NotExercised("the record did not expire")
+    exercise.faults.clear()
+    fault.remove()
+    producer.send(["later"])
+    producer.flush()
+    exercise.require_no_loss(producer)
+    error = producer.sent[-1].error
+    exercise.require(error is None, f"the next record was not written: {error}", Level.SHOULD)
+
+
+@scenario(
+    "idempotence/expired-and-written",
+    "A record expires whose response never came, and the next one follows",
+    rule="KIP-91; KIP-360: the epoch is raised where the state of a sequence is not known",
+    needs=NEEDS,
+    correct="Does not give its sequence to another record: the broker would take that for a duplicate.",
+    loss="A record that is reported as written, and is not in the log.",
+    slow=True,
+)
+def expired_and_written(exercise: Exercise) -> None:
+    """Write the record, and answer nothing until it has expired."""
+    producer = begun(exercise, **SHORT)
+    check_after_expiry(exercise, exercise.fault(api="Produce", apply_then={"drop": True}, times=None), producer)
+
+
+@scenario(
+    "idempotence/expired-and-not-written",
+    "A record expires which no broker has got, and the next one follows",
+    rule="KIP-91; KIP-360: the epoch is raised where the state of a sequence is not known",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Goes on with a new epoch or producer id: the broker waits for the sequence of the expired record.",
+    loss="Each further record is refused with OUT_OF_ORDER_SEQUENCE_NUMBER.",
+    slow=True,
+)
+def expired_and_not_written(exercise: Exercise) -> None:
+    """Drop each request until the record has expired."""
+    producer = begun(exercise, **SHORT)
+    check_after_expiry(exercise, exercise.fault(api="Produce", drop=True, times=None), producer)
 
 
 @scenario(

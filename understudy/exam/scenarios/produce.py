@@ -1,5 +1,6 @@
 """Producers without idempotence: no acknowledged record may be missing."""
 
+import time
 from typing import Any
 
 from understudy.exam.exercise import Exercise, NotExercised, Producer
@@ -10,6 +11,7 @@ from understudy.fault_actions import Disconnect
 
 LOST = "Records that the library reported as written."
 RETRY = "Repeats the request until delivery.timeout.ms has passed."
+MINUTE_MS = 60_000
 
 
 def check_delivered(exercise: Exercise, count: int = 10, level: Level = Level.MUST) -> Producer:
@@ -59,6 +61,56 @@ def three_partitions(exercise: Exercise) -> None:
     producer.flush()
     exercise.require_acknowledged(producer)
     exercise.require_no_loss(producer)
+    for partition in range(3):
+        exercise.require_once_in_order(producer, "many", partition)
+
+
+@scenario(
+    "produce/timestamps",
+    "Records without a timestamp of their own",
+    rule="KIP-32: message.timestamp.type=CreateTime",
+    needs="producer",
+    correct="Gives each record the time at which it was sent, in milliseconds since 1970.",
+    loss="Records that retention by time deletes at once or never, and that no look-up by time finds.",
+)
+def timestamps(exercise: Exercise) -> None:
+    """Compare those in the log with the time of sending; a minute is allowed, as the clocks may differ."""
+    producer = exercise.producer()
+    earliest = time.time() * 1000 - MINUTE_MS
+    producer.send(numbered(5))
+    producer.flush()
+    latest = time.time() * 1000 + MINUTE_MS
+    exercise.require_acknowledged(producer)
+    wrong = [record.timestamp_ms for record in exercise.log() if not earliest < record.timestamp_ms < latest]
+    exercise.require(
+        not wrong, f"timestamps of records that were sent between {earliest:.0f} and {latest:.0f}: {wrong}"
+    )
+
+
+@scenario(
+    "produce/one-partition-of-three-refused",
+    "NOT_LEADER_OR_FOLLOWER for one of three partitions of a broker",
+    rule="Sender.handleProduceResponse: errors by partition",
+    needs="producer",
+    steers="leaders",
+    correct="Repeats the batch that was refused, and no other.",
+    loss="Records are written twice, although no response was lost.",
+)
+def one_partition_of_three_refused(exercise: Exercise) -> None:
+    """Let one broker lead all three, so that one request may carry them; requests do not expire on a busy machine."""
+    partitions = exercise.cluster.topics["many"].partitions
+    for partition in range(3):
+        partitions[partition].move_leader(1)
+    producer = connected(exercise, linger_ms=50, request_timeout_ms=10_000)
+    for number in range(3):
+        if number == 1:
+            exercise.fault(api="Produce", topic="many", partition=1, error="NOT_LEADER_OR_FOLLOWER")
+        for partition in range(3):
+            producer.send([f"p{partition}-{number}"], topic="many", partition=partition)
+        producer.flush()
+    exercise.require_exercised()
+    exercise.require_no_loss(producer)
+    exercise.require_acknowledged(producer)
     for partition in range(3):
         exercise.require_once_in_order(producer, "many", partition)
 

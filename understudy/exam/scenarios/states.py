@@ -9,7 +9,7 @@ from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios import groups, transactions
 from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
-from understudy.exam.scenarios.consumers import SKIPPED, check_read
+from understudy.exam.scenarios.consumers import SKIPPED, check_latest, check_read
 from understudy.exam.scenarios.values import numbered
 
 SOON_S = 5.0
@@ -153,18 +153,7 @@ def latest(exercise: Exercise) -> None:
     exercise.write(numbered(10, "old"))
     consumer = exercise.consumer(group="g", offset_reset="latest")
     consumer.subscribe("t")
-    until, count = exercise.deadline(), 0
-    while not consumer.read and not exercise.past(until):
-        consumer.poll(300)
-        exercise.write([f"new{count:02}"])
-        count += 1
-    consumer.poll_quietly()
-    old = [value for value in consumer.values() if value.startswith("old")]
-    exercise.require(bool(consumer.read), f"none of {count} records was read")
-    exercise.require(not old, f"read {' '.join(old)}, which were written before")
-    wanted = [f"new{number:02}" for number in range(count)]
-    last = wanted[-len(consumer.read) :]
-    exercise.require(consumer.values() == last, f"read {' '.join(consumer.values())}, not {' '.join(last)}")
+    check_latest(exercise, consumer)
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
