@@ -51,9 +51,13 @@ def _fetched(target: Target, topic: str, partition: int, position: int) -> Parti
 
 def ends_of_internal_topics(exchange: Exchange) -> Ends:
     """Return the current log end offsets of the coordinators' topics."""
+    return {place: end for target in exchange.targets for place, end in ends_of_one(target).items()}
+
+
+def ends_of_one(target: Target) -> Ends:
+    """Return the current log end offsets of the coordinators' topics of one cluster."""
     return {
         (target.address, topic, partition): offset(target, topic, partition, LATEST)
-        for target in exchange.targets
         for topic in (OFFSETS, TRANSACTIONS)
         for partition in range(partitions_of(target, topic))
     }
@@ -128,6 +132,17 @@ def compare(exchange: Exchange, since: Ends) -> list[Difference]:
     return differences
 
 
+def of_one(target: Target) -> dict[str, Any]:
+    """Return the topics of a history on one cluster, and their logs."""
+    topics = topics_of(target)
+    logs = {
+        f"log {topic}-{partition}": _log(target, topic, partition)
+        for topic, count in sorted(topics.items())
+        for partition in range(count)
+    }
+    return {"topics": topics, **logs}
+
+
 def states_of_shares(target: Target) -> dict[str, Any]:
     """Return the share coordinator's state of each group, in all partitions of the history's topics."""
     return answers_of_shares(target, state_requests(target))
@@ -153,8 +168,13 @@ def answers_of_shares(target: Target, requests: Mapping[str, ReadShareGroupState
 def clean_up(exchange: Exchange) -> None:
     """Delete the history's topics, because thousands of them make brokers slow, and close the connections."""
     for target in exchange.targets:
-        names = [target.called(symbol) for symbol in topics_of(target)]
-        if names:
-            request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name) for name in names])
-            target.call(ApiKey.DELETE_TOPICS, 6, request)
-        target.close()
+        clean_up_one(target)
+
+
+def clean_up_one(target: Target) -> None:
+    """Delete the history's topics of one cluster, and close its connections."""
+    names = [target.called(symbol) for symbol in topics_of(target)]
+    if names:
+        request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name) for name in names])
+        target.call(ApiKey.DELETE_TOPICS, 6, request)
+    target.close()

@@ -89,7 +89,7 @@ def produce(target: Target, step: Step) -> StepRequest:
 
 
 def fetch(target: Target, step: Step) -> StepRequest:
-    """Fetch of one partition, without waiting and without a session."""
+    """Fetch of one partition, without a session; it waits if the step has a maximum wait."""
     partition = FetchPartition(step["partition"], step["offset"], step.get("max_bytes", 1 << 20))
     partition.current_leader_epoch = step.get("epoch", -1)
     if step["v"] >= FETCH_BY_ID:
@@ -97,7 +97,7 @@ def fetch(target: Target, step: Step) -> StepRequest:
     else:
         topic = FetchTopic(target.called(step["topic"]), [partition])
     request = FetchRequest(
-        max_wait_ms=0,
+        max_wait_ms=step.get("max_wait", 0),
         min_bytes=step.get("min_bytes", 1),
         max_bytes=1 << 24,
         isolation_level=step.get("isolation", 0),
@@ -127,8 +127,8 @@ def fetch_session(target: Target, step: Step) -> StepRequest:
         forgotten.append(gone)
     shifted = epoch + step.get("epoch_shift", 0)
     request = FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
+        max_wait_ms=step.get("max_wait", 0),
+        min_bytes=step.get("min_bytes", 0),
         max_bytes=1 << 24,
         topics=topics,
         session_id=session_id,

@@ -8,8 +8,10 @@ from typing import Any
 
 from comparison.difference import Difference
 from comparison.exchange import Pair
+from comparison.histories.drawing.overlap import overlapping
 from comparison.histories.generate import KINDS
 from comparison.histories.multi_broker import assign_internal_topics, spread
+from comparison.histories.outcomes import OutcomePlayer
 from comparison.histories.play import Played, Player
 from comparison.histories.quiescence import common_versions, wait_ready
 from comparison.histories.shrink import shrunk
@@ -18,6 +20,8 @@ from comparison.histories.step_request import Step
 LENGTH = 40
 MOST_PLAYS = 150
 """Limit of plays while a history is shrunk."""
+OVERLAPPING = "overlapping_"
+"""Prefix of a kind whose requests overlap; their outcomes are compared, not their responses one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ class Histories:
             if target.others:
                 assign_internal_topics(target)
         self.pair, self.player = pair, Player(pair, run)
+        self.outcomes = OutcomePlayer(pair, run)
         self.versions = common_versions(*pair.targets)
 
     def run(
@@ -121,22 +126,27 @@ class Histories:
     ) -> Report:
         """Play a history of a kind for each seed; stop after `most_found` steady differences."""
         report = Report(self.pair)
-        generator = KINDS[kind]
+        generator = KINDS[kind.removeprefix(OVERLAPPING)]
+        player = self.outcomes if kind.startswith(OVERLAPPING) else self.player
         for seed in seeds:
             steps: Sequence[Step] = generator(self.versions, seed).history(length, restarts=restarts)
             if brokers := len(self.pair.targets[0].others):
                 steps = spread(steps, seed, 1 + brokers)
-            played = self.player.play(steps)
+            if player is self.outcomes:
+                steps = overlapping(steps, seed)
+            played = player.play(steps)
             report.histories += 1
             report.steps += played.steps
             report.skipped += played.skipped
             if played.differences:
-                report.found.append(self.reproduce(seed, steps, played))
+                report.found.append(self.reproduce(seed, steps, played, player))
                 if len(report.steady) >= most_found:
                     break
         return report
 
-    def reproduce(self, seed: object, steps: Sequence[Step], played: Played) -> DifferingPlay:
+    def reproduce(
+        self, seed: object, steps: Sequence[Step], played: Played, player: Player | OutcomePlayer
+    ) -> DifferingPlay:
         """Play a history with a difference again, and shrink it."""
         wanted, plays = _signature(played), 0
         steps = list(steps[: played.step + 1])
@@ -144,12 +154,12 @@ class Histories:
         def shows(shorter: Sequence[Step]) -> bool:
             nonlocal plays
             plays += 1
-            return plays <= MOST_PLAYS and _signature(self.player.play(shorter)) == wanted
+            return plays <= MOST_PLAYS and _signature(player.play(shorter)) == wanted
 
         if not shows(steps):
             return DifferingPlay(seed, steps, played.differences, steady=False)
         short = shrunk(steps, shows)
-        again = self.player.play(short)
+        again = player.play(short)
         return DifferingPlay(seed, short, again.differences or played.differences, steady=True)
 
 

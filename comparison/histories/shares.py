@@ -180,7 +180,8 @@ def fetch(target: Target, step: Step) -> StepRequest:
         batches = [share_fetch.AcknowledgementBatch(*batch) for batch in acks.get(place, ())]
         partitions.setdefault(place[0], []).append(share_fetch.FetchPartition(place[1], batches))
     loaded = all((step["group"], place) in target.shared for place in places)
-    limits = (WAIT_MS if loaded else WAIT_TO_LOAD_MS, 1, step.get("max_bytes", 1 << 20), step["max_records"])
+    longest_ms = step.get("max_wait", WAIT_MS if loaded else WAIT_TO_LOAD_MS)
+    limits = (longest_ms, step.get("min_bytes", 1), step.get("max_bytes", 1 << 20), step["max_records"])
     renews = bool(step.get("renews")) and bool(acks)
     wait_ms, min_bytes, max_bytes, max_records = (0, 0, 0, 0) if renews else limits
     request = share_fetch.ShareFetchRequest(

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from comparison.exchange import Pair
-from comparison.histories.run import Histories, Report
+from comparison.histories.run import OVERLAPPING, Histories, Report
 from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
 from tests.differential.targets import KAFKA_SETTINGS, OF_KINDS, SETTINGS, THREE, Kafka, Understudy, side
@@ -99,7 +99,8 @@ def main(
     first: int, last: int, file: Path, restarts: int = 0, kind: str = "records", players: int = 1, brokers: int = 1
 ) -> None:
     """Play until all seeds are played or a signal ends the run."""
-    if players > 1 and (restarts or kind not in APART or brokers > 1):
+    apart = kind in APART or kind.startswith(OVERLAPPING)
+    if players > 1 and (restarts or not apart or brokers > 1):
         raise SystemExit(f"histories of {kind} with {restarts} restarts on {brokers} brokers are played one by one")
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else blank()
     over: list[int] = []
@@ -130,7 +131,7 @@ def clusters(
     folder: Path, kind: str = "records", players: int = 1, settings: dict[str, str] | None = None
 ) -> Iterator[list[Histories]]:
     """Both, with so many players on them, for as long as the iterator is held; ``settings`` replace those of a kind."""
-    settings = OF_KINDS.get(kind) if settings is None else settings
+    settings = OF_KINDS.get(kind.removeprefix(OVERLAPPING)) if settings is None else settings
     ours = Understudy(folder / "understudy", settings)
     try:
         theirs = Kafka(folder / "kafka", settings)

@@ -105,6 +105,14 @@ def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Conf
 
 @pytest.mark.nightly
 @pytest.mark.timeout(NIGHTLY_S)
+@pytest.mark.parametrize("kind", ["records", "consumers", "share", "streams", "batches"])
+def test_histories_that_overlap(histories: Histories, pytestconfig: pytest.Config, kind: str) -> None:
+    """Requests that wait, that are queued behind others and that are sent together: Kafka shows each outcome, too."""
+    check(histories, of_tonight(range(-9_400, -9_000), 10), pytestconfig, kind=f"overlapping_{kind}")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(NIGHTLY_S)
 @pytest.mark.parametrize("restarts", [0, 1])
 def test_histories_of_ends_of_share_groups(tmp_path: Path, pytestconfig: pytest.Config, restarts: int) -> None:
     """Dead-letter queues, connections that are lost, members that fall silent, brokers that restart."""

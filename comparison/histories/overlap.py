@@ -1,0 +1,245 @@
+"""Plays a script whose requests overlap on one cluster; its outcome is each response, when it came, and the end state.
+
+The steps are those of histories. A step with `now` is sent at once, in the same burst as the step before it; before
+every other one the play waits until the cluster is quiet. A request that waits stays pending meanwhile, and what is
+sent on its connection is queued behind it. `cut` closes a connection.
+"""
+
+import contextlib
+import json
+import select
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from comparison.connection import Closed, Connection
+from comparison.histories import end_state
+from comparison.histories.multi_broker import broker_of
+from comparison.histories.play import BUILDERS
+from comparison.histories.quiescence import wait_metadata
+from comparison.histories.step_request import Settle, Step, StepRequest
+from comparison.rules import comparable
+from comparison.target import Target
+from comparison.values import OFFSETS, TRANSACTIONS, plain
+from protocol.apis import ApiKey
+from protocol.client.sasl import AuthenticationError
+from protocol.messages.describe_cluster import DescribeClusterRequest
+
+QUIET_S = 0.05
+"""A cluster is quiet when nothing has arrived for so long."""
+ANSWERED_WITHIN_S = 1.5
+"""Limit of the time in which a request that need not wait is answered."""
+NEARLY_OVER_MS = 200
+"""A wait that ends within so long is waited for: whether a step comes before or after its end is chance."""
+LONG_MS = 5_000
+"""From here on a request is not waited for at the end of a script."""
+CLOSED, CUT, WAITS = "(connection closed)", "(cut)", "(waits)"
+OWNERS = ("group", "group_id", "transactional_id")
+Outcome = dict[str, Any]
+
+
+@dataclass
+class _Sent:
+    """A request in flight: its step, its burst, and the request before it on its connection, if that is pending."""
+
+    number: int
+    burst: int
+    request: StepRequest
+    at: float
+    wait_ms: int | None
+    behind: "_Sent | None"
+    when: str = ""
+    over: float = 0.0
+
+    def left_ms(self) -> float:
+        """Return the rest of its maximum wait; infinity if it has none."""
+        return float("inf") if self.wait_ms is None else self.wait_ms - (time.monotonic() - self.at) * 1000
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether its response may wait for a later step."""
+        return self.wait_ms is not None or self.request.parks or (self.behind is not None and not self.behind.when)
+
+
+@dataclass
+class Play:
+    """One play of a script on one cluster."""
+
+    target: Target
+    pending: dict[str, list[_Sent]] = field(default_factory=dict)
+    responses: dict[int, tuple[_Sent, Any]] = field(default_factory=dict)
+    burst: int = 0
+
+    def run(self, steps: Sequence[Step]) -> Outcome:
+        """Play the steps, wait for what answers soon, and return the outcome."""
+        since = end_state.ends_of_one(self.target)
+        for number, step in enumerate(steps):
+            if not step.get("now"):
+                self._settle()
+                self.burst += 1
+            if step["do"] == "cut":
+                self._cut(step["c"])
+            else:
+                self._send(number, step)
+        self._settle()
+        self._collect_until(lambda: all(each.left_ms() > LONG_MS for each in self._waiting()), LONG_MS / 1000)
+        for connection in list(self.pending):
+            self._over(connection, WAITS)
+        return self._outcome(since)
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def _send(self, number: int, step: Step) -> None:
+        target = self.target
+        if "from" in step:  # an offset relative to the end of the log
+            end = end_state.offset(target, target.called(step["topic"]), step["partition"], end_state.LATEST)
+            step = {**step, "offset": max(end, 0) + step["from"]}
+        request = BUILDERS[step["do"]](target, step)
+        if target.others:
+            request.connection = f"{request.connection}@{broker_of(target, step)}"
+        line = self.pending.setdefault(request.connection, [])
+        sent = _Sent(number, self.burst, request, time.monotonic(), step.get("max_wait"), line[-1] if line else None)
+        try:
+            connection = target.connection(request.connection)
+            connection.send(request.key, request.version, request.request, answered=request.answered)
+        except AuthenticationError as error:
+            self.responses[number] = (sent, f"(login refused: {error})")
+            return
+        except Closed:
+            line.append(sent)
+            self._over(request.connection, CLOSED)
+            return
+        if request.answered:
+            line.append(sent)
+
+    def _cut(self, name: str) -> None:
+        for connection in [each for each in self.target.connections if each.partition("@")[0] == name]:
+            self._over(connection, CUT)
+
+    def _over(self, name: str, why: str) -> None:
+        """Close a connection; what is pending gets no response."""
+        if name in self.target.connections:
+            self.target.connections.pop(name).close()
+        for sent in self.pending.pop(name, ()):
+            self._arrived(sent, why)
+
+    def _arrived(self, sent: _Sent, response: Any) -> None:
+        now = time.monotonic()
+        behind = sent.behind
+        if response in (WAITS, CUT):
+            sent.when = str(response)
+        elif behind is not None and behind.when and now - behind.over < QUIET_S and behind.when != "at once":
+            sent.when = "then"
+        elif sent.left_ms() <= 0:
+            sent.when = "at the end of its wait"
+        else:
+            bursts = self.burst - sent.burst
+            sent.when = f"after {bursts} bursts" if bursts else "at once"
+        sent.over = now
+        self.responses[sent.number] = (sent, response)
+        if sent.request.after is not None and not isinstance(response, str):
+            sent.request.after(response)
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    def _waiting(self) -> Iterator[_Sent]:
+        return (sent for line in self.pending.values() for sent in line)
+
+    def _settle(self) -> None:
+        """Wait until the cluster is quiet."""
+        self._collect_until(lambda: all(each.may_wait for each in self._waiting()), ANSWERED_WITHIN_S)
+        if any(
+            sent.request.settle is Settle.METADATA for sent, _ in self.responses.values() if sent.burst == self.burst
+        ):
+            wait_metadata(self.target)
+        self._quiet()
+        while any(0 < each.left_ms() < NEARLY_OVER_MS for each in self._waiting()):
+            self._collect(NEARLY_OVER_MS / 1000)
+            self._quiet()
+
+    def _quiet(self) -> None:
+        """Wait until nothing arrives, though the brokers had the processor since."""
+        arrived = True
+        while arrived:
+            for broker in range(1, len(self.target.brokers) + 1):
+                self.target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest(), broker)
+            arrived = self._collect(QUIET_S)
+
+    def _collect_until(self, is_over: Any, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        while not is_over() and time.monotonic() < deadline:
+            self._collect(QUIET_S)
+
+    def _collect(self, within_s: float) -> bool:
+        """Read what has arrived; return False if nothing arrives in that time."""
+        waiting: dict[Connection, str] = {
+            self.target.connections[name]: name
+            for name, line in self.pending.items()
+            if line and name in self.target.connections
+        }
+        sockets = {connection.socket: connection for connection in waiting}
+        if not sockets:
+            time.sleep(within_s)
+            return False
+        ready, _, _ = select.select(list(sockets), [], [], within_s)
+        for each in ready:
+            connection = sockets[each]
+            name = waiting[connection]
+            try:
+                response = connection.answer()
+            except (Closed, TimeoutError):
+                self._over(name, CLOSED)
+                continue
+            sent = self.pending[name].pop(0)
+            self._arrived(sent, response if sent.request.view is None else sent.request.view(response))
+        return bool(ready)
+
+    # --- outcome -----------------------------------------------------------------------------------------------------
+
+    def _outcome(self, since: end_state.Ends) -> Outcome:
+        """Return what is compared; ids get their names in the order of the steps."""
+        names = self.target.names
+        outcome: Outcome = {}
+        for number, (sent, response) in sorted(self.responses.items()):
+            title = sent.request.key.title
+            outcome[f"{number} {title}"] = {
+                "when": sent.when,
+                "version": sent.request.version,
+                "response": comparable(names, title, plain(response)),
+            }
+        for what, value in end_state.of_one(self.target).items():
+            outcome[what] = comparable(names, "Log", plain(value))
+        for topic in (OFFSETS, TRANSACTIONS):
+            for address, internal, partition in since:
+                if internal == topic and address == self.target.address:
+                    for record in end_state.coordinators_log(self.target, since, topic, partition):
+                        owner = comparable(names, topic, _owner(record))
+                        records = outcome.setdefault(f"{topic} {owner}", [])
+                        records.append(comparable(names, topic, plain(record)))
+        return outcome
+
+
+def _owner(record: Mapping[str, Any]) -> str:
+    about = record.get("is")
+    while isinstance(about, dict):
+        for name in OWNERS:
+            if isinstance(about.get(name), str):
+                return str(about[name])
+        about = about.get("key")
+    return "markers"
+
+
+def play(target: Target, steps: Sequence[Step], prefix: str, base_ms: int) -> Outcome:
+    """Play a script under names of its own, and delete its topics. Raises Restless."""
+    target.begin(prefix, base_ms)
+    try:
+        return Play(target).run(steps)
+    finally:
+        with contextlib.suppress(Closed, OSError):
+            end_state.clean_up_one(target)
+
+
+def text(outcome: Any) -> str:
+    """Return a text that is equal for equal outcomes."""
+    return json.dumps(outcome, sort_keys=True, default=str)
