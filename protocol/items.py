@@ -7,11 +7,12 @@ future ones.
 
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from protocol.codec import message_class
+from protocol.deferred import dataclass
 from protocol.types import ZERO_UUID, Message
 
 M = TypeVar("M", bound=Message)

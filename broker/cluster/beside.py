@@ -1,8 +1,10 @@
 """The hooks of a server that runs beside the brokers in their process; the cluster knows nothing else of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
+
+from protocol.deferred import dataclass
 
 Function = Callable[..., Awaitable[Any]]
 """A function for a command of the control plane, as in ``broker.control.verbs``."""

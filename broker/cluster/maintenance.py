@@ -6,7 +6,6 @@ order; the ``run`` methods let the control plane run a round now.
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -20,6 +19,7 @@ from broker.coordination.metadata.image import Partition, Topic
 from broker.replication.partition import ReplicatedPartition
 from broker.time.clock import Slices
 from broker.time.timers import Rhythm, Timer
+from protocol.deferred import dataclass
 from protocol.errors import KafkaError
 from storage.cleaner.cleaner import LogCleaner
 from storage.log.partition_log import PartitionLog

@@ -8,7 +8,6 @@ import errno
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from broker.cluster.data_directories import (
     report_left,
 )
 from broker.request.node import Node
+from protocol.deferred import dataclass
 from protocol.pauses import pause
 from storage import replacement
 from storage.files import Files

@@ -6,7 +6,7 @@ to the next polls. If too many have arrived since the last poll, the oldest are 
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from broker.control.watched import Watched
 from broker.request.connection import Connection
@@ -14,6 +14,7 @@ from broker.steering.journal.entries import TopicName, decode, title
 from broker.steering.journal.mentioned import place, requested
 from broker.steering.journal.ring import ANSWERED, Chunk, Entry, Journal, Raw
 from broker.time.clock import Slices, stopwatch_ns
+from protocol.deferred import dataclass
 from protocol.paths import errors
 
 STEP_MS, STEPS = 2000, 60

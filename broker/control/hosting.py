@@ -9,7 +9,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import count
 from typing import Protocol
@@ -27,6 +27,7 @@ from broker.options import ServeOptions
 from broker.server.recent_ports import RecentPorts
 from broker.time.clock import PushedClock, soon, turns
 from control_api.spelling import host_and_port
+from protocol.deferred import dataclass
 
 _log = structlog.get_logger(__name__)
 FIRST = "1"

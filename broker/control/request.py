@@ -1,7 +1,7 @@
 """A request to the control plane as commands get it: the cluster, the names in the path, and the raw body."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from broker.control.activity import Activity
@@ -10,6 +10,7 @@ from broker.control.problems import conflict, not_found
 from broker.control.recorder import Recorder
 from broker.control.watched import Watched
 from broker.request.node import Node
+from protocol.deferred import dataclass
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

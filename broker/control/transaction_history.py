@@ -1,7 +1,7 @@
 """The `transactions history` verb: splits the timeline of a transactional id into its transactions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from broker.control.explain.transaction import unused
 from broker.control.problems import Problem, not_found, unprocessable
@@ -9,6 +9,7 @@ from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.steering.timelines.transaction_events import Event
 from control_api.answers.transactions import PastTransaction, TransactionHistory
+from protocol.deferred import dataclass
 from protocol.log_records.transaction import TransactionState
 
 _ONGOING = TransactionState.ONGOING.text

@@ -10,12 +10,13 @@ mypy proves that each of them is performed.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from broker.coordination.reasons import Reason, Refusal, StateChange
 from broker.time.timers import Rhythm
+from protocol.deferred import dataclass
 
 X_co = TypeVar("X_co", covariant=True)
 

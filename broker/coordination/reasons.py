@@ -5,9 +5,9 @@ row or a section of the specification, such as ``transactions A.2 I5`` or ``grou
 the Kafka class that it comes from.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 STEERING = "steering"

@@ -3,14 +3,13 @@
 Versions 0-2. Not done: nothing.
 """
 
-from dataclasses import dataclass
-
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.replication.partition import ReplicatedPartition
 from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.time.clock import Watched, wait_until
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,

@@ -6,7 +6,7 @@ sentence that the user reads before exit code 2.
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
@@ -33,6 +33,7 @@ from broker.settings.of_release import TODAY, Tables
 from broker.settings.releases import DEFAULT, NAMES
 from broker.settings.releases import release as release_named
 from control_api.spelling import hint
+from protocol.deferred import dataclass
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 __all__ = [

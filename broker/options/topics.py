@@ -1,9 +1,10 @@
 """The topics of `--topic`, created at the start."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from broker.options.values import OptionError, integer, pair
+from protocol.deferred import dataclass
 from protocol.topic_names import complaint_of
 
 INTERNAL_TOPICS = {

@@ -1,7 +1,6 @@
 """Answers to requests, and the two exceptions for requests that get none."""
 
-from dataclasses import dataclass
-
+from protocol.deferred import dataclass
 from protocol.writers import Parts
 
 

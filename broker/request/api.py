@@ -1,12 +1,12 @@
 """The type of an API (key, versions, handler, error response), and the types of the stages around its handler."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from broker.request.answers import Answer
 from broker.request.context import Exchange, RequestContext
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 

@@ -1,13 +1,14 @@
 """A client's connection between its requests: principal, versions, throttling, and watchers of its end."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from broker.access.authorizer import ANONYMOUS
 from broker.request.sasl_gate import Gate
 from broker.settings.releases import DEFAULT, Release
 from broker.settings.releases import release as release_named
 from broker.time.clock import Clock, Waiter
+from protocol.deferred import dataclass
 
 Versions = Mapping[int, tuple[int, int] | None]
 """API key -> the versions served on this connection instead of the API's own; ``None``: the API is not served."""

@@ -1,7 +1,7 @@
 """Shared by the handlers of group APIs: authorization, access to the coordinator, checks of topics."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
@@ -18,6 +18,7 @@ from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.response_budget import Allowance
 from broker.settings.releases import Behaviour
 from broker.time.clock import Slices
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import computed_order, copied_capacity, reserved_capacity, string_hash, table_order
 from protocol.scala import topic_partition_hash

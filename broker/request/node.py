@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
@@ -27,6 +26,7 @@ from broker.request.refusal_log import RefusalLog
 from broker.request.telemetry import Telemetry
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import absolute_hash
 from storage.files import Files

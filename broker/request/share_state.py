@@ -1,7 +1,7 @@
 """Access to share coordinators, for partition leaders, group coordinators and requests (groups D.9)."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from broker.coordination.share_state.persister import (
 from broker.request.context import AclOperation, ClusterView, RequestContext
 from broker.request.topology import may_on_cluster
 from broker.time.clock import Waiter, all_of
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.java import HashTable, integer_hash, uuid_hash
 from protocol.types import ZERO_UUID

@@ -7,13 +7,14 @@ closes the connection, because Kafka's SocketServer notifies no listener of that
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
 from crc32c import crc32c
 
 from broker.settings import ConfigResourceType, client_metrics
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap, copied_capacity, string_hash, table_order, uuid_hash
 from protocol.messages.push_telemetry import PushTelemetryRequest

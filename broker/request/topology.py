@@ -1,12 +1,12 @@
 """Brokers and partitions as clients see them: leaders, offline replicas, authorized operations (core B.3)."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import cached_property
 
 from broker.coordination.metadata.image import NO_LEADER, Broker, ClusterImage, Partition, Topic
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol.acls import CLUSTER_NAME
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 NOT_ASKED = -(2**31)

@@ -6,11 +6,11 @@ checkpoint being replaced, a module being imported) and connections that are acc
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 import structlog
 
 from broker.time.clock import Clock
+from protocol.deferred import dataclass
 
 try:
     import resource

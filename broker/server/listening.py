@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from anyio.abc import TaskGroup
@@ -18,6 +17,7 @@ from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
 from broker.time.clock import ActionQueue, Clock
 from protocol.codec import SCRATCH_BYTES
+from protocol.deferred import dataclass
 
 
 class Answering(Protocol):

@@ -5,7 +5,7 @@ Decisions depend only on the stored configs. The metadata machine stores them; l
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from broker.settings import client_metrics, groups, plugins, topics
@@ -18,6 +18,7 @@ from broker.settings.names import PLUGIN_SETTINGS, as_broker_id
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
 from control_api.plugins import ALTER_CONFIG_POLICY, is_reference
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import split
 

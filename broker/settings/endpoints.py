@@ -6,10 +6,11 @@ takes a free port. Kafka's own `listeners`, `advertised.listeners` and protocol 
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from control_api.spelling import host_and_port
+from protocol.deferred import dataclass
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 

@@ -9,7 +9,7 @@ an exception is what an unexpected one is in Kafka: UNKNOWN_SERVER_ERROR. It run
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -27,6 +27,7 @@ from broker.start.ready_file import NotAReadyFile, ReadyFile
 from broker.steering.journal.feed import CannotWrite, Feed, Source
 from broker.time.clock import PushedClock
 from control_api.spelling import host_and_port
+from protocol.deferred import dataclass
 from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError

@@ -4,11 +4,11 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from protocol.apis import ApiKey
 from protocol.client.steps import Step, Steps
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest

@@ -3,13 +3,11 @@
 The name of a record is a member id or a regular expression.
 """
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
-
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records.flexible import wire
 from protocol.log_records.keyed import KeyedRecords
 from protocol.types import ZERO_UUID

@@ -5,10 +5,10 @@ records of consumer, share and streams groups are in ``consumer_group``, ``share
 :func:`decode` skips other kinds, as a broker skips kinds that it does not know.
 """
 
-import dataclasses
 import struct
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records import consumer_group, share_group, streams_group
 from protocol.log_records.consumer_group import ConsumerRecord
 from protocol.log_records.share_group import ShareGroupRecord
@@ -55,7 +55,7 @@ _INT64 = struct.Struct(">q")
 _TIMEOUTS = struct.Struct(">ii")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OffsetCommit:
     """An offset committed for one partition (``OffsetCommitValue``).
 
@@ -75,7 +75,7 @@ class OffsetCommit:
     version: int = 4
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OffsetCommitTombstone:
     """Removal of the committed and pending offsets of one partition."""
 
@@ -84,7 +84,7 @@ class OffsetCommitTombstone:
     partition: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     """Member of a completed generation. ``rebalance_timeout_ms`` is -1 where an old record has none."""
 
@@ -98,7 +98,7 @@ class GroupMember:
     group_instance_id: str | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class GroupMetadata:
     """Classic group after a generation was completed, or when it became empty (``GroupMetadataValue``).
 
@@ -114,7 +114,7 @@ class GroupMetadata:
     members: tuple[GroupMember, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class GroupMetadataTombstone:
     """Removal of a group."""
 

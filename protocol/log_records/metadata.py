@@ -5,13 +5,11 @@ of Kafka's schemas since 3.3 are read. What is written follows the finalized ``m
 ``MetadataVersion`` has it. Records of security (ACLs, quotas, SCRAM, tokens) are in ``metadata_security``.
 """
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
-
 import struct
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records import metadata_security as security
 from protocol.log_records.flexible import shape_of, wire
 from protocol.records.errors import MalformedRecordsError

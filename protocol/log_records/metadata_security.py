@@ -1,10 +1,8 @@
 """Security records of ``__cluster_metadata``: ACLs, quotas, SCRAM credentials, delegation tokens."""
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
-
-from dataclasses import dataclass
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records.flexible import wire
 from protocol.types import ZERO_UUID
 

@@ -4,13 +4,11 @@ A key is an int16 kind, the group id and, for records of members, the member id.
 flexible struct; a null value is a tombstone.
 """
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
-
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records.consumer_group import TargetPartitions
 from protocol.log_records.flexible import wire
 from protocol.log_records.keyed import KeyedRecords

@@ -5,11 +5,11 @@ struct. A null value is a tombstone, which has the key of a snapshot.
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records.flexible import shape_of, wire
 from protocol.records.errors import MalformedRecordsError
 

@@ -1,11 +1,9 @@
 """Records of ``__consumer_offsets`` for streams groups (KIP-1071; transactions F.4)."""
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
-
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from protocol.deferred import dataclass
 from protocol.log_records.flexible import wire
 from protocol.log_records.keyed import KeyedRecords
 

@@ -4,8 +4,8 @@ Called by a timer (`log.cleaner.backoff.ms`) or on demand, always with the clust
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.errors import RecordsError
 from storage.checkpoints import CLEANER

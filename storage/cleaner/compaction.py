@@ -5,10 +5,11 @@ meanwhile; if the segments being cleaned are deleted, the round is abandoned wit
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from protocol.deferred import dataclass
 from protocol.records.batch import NO_TIMESTAMP, RecordBatch
 from protocol.records.errors import DecompressedTooLargeError
 from protocol.records.records import Record, build_batch, read_records

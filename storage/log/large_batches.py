@@ -5,9 +5,9 @@ So the caller of the append takes the steps one by one, and serves other request
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar, cast
 
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.records.batch import BATCH_HEADER_SIZE, CODEC_MASK, RecordBatch, Walked, read_span, read_varint, walk
 from protocol.records.compression import Buffer, Codec, StreamCompressor, pieces

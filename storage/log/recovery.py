@@ -5,10 +5,10 @@ checked; the log is truncated at the first batch that is incomplete or damaged.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch, batch_size, magic_of
 from protocol.records.message_set import begins_with_message
 from storage.checkpoints import (

@@ -1,7 +1,8 @@
 """The interface of all SASL mechanisms: they process tokens, and yield an identity."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from protocol.deferred import dataclass
 
 
 @dataclass(frozen=True, slots=True)

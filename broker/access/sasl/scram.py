@@ -6,11 +6,11 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.access.sasl.exchange import Identity, Refused
 from broker.coordination.metadata.scram import LEAST_ITERATIONS
+from protocol.deferred import dataclass
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 _HASHES = {1: "sha256", 2: "sha512"}

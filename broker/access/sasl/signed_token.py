@@ -5,13 +5,13 @@ are validated here, because they are compared with the cluster's clock.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from broker.access.sasl.exchange import Identity
 from broker.access.sasl.key_set import KeySet
 from broker.access.sasl.oauthbearer import InvalidToken, OAuthBearerExchange, principal_name, time_ms
 from broker.settings import BrokerSettings
+from protocol.deferred import dataclass
 
 HANDLER = "OAuthBearerValidatorCallbackHandler"
 """The simple name of the handler class, which was in another package before 4.0."""

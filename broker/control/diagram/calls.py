@@ -1,7 +1,7 @@
 """Finds the requests of a diagram, decodes them, and describes them as text."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from broker.time.clock import Slices
 from control_api.diagrams import DiagramQuery
 from control_api.journal import JournalQuery
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.paths import errors
 from protocol.records.batch import RecordBatch, begins_with_batch

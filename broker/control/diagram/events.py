@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from broker.control.diagram.calls import Call
 from broker.control.explain.batch import Refused as ProducerRefused
@@ -14,6 +14,7 @@ from broker.control.request import ControlRequest
 from broker.coordination.reasons import STEERING
 from broker.partitions.transactions.markers import MarkerNote
 from broker.steering.timelines.producer_events import ACCEPTED
+from protocol.deferred import dataclass
 
 _OMITTED = frozenset({"refused", "request changed nothing"})
 

@@ -1,7 +1,6 @@
 """Orders the steps of a diagram: requests, their effects in the broker, responses, and events without a request."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.control.diagram.calls import Call
@@ -12,6 +11,7 @@ from broker.control.request import ControlRequest
 from broker.partitions.transactions.markers import MarkerNote
 from control_api.answers.diagrams import Step, StepKind
 from control_api.spelling import plain
+from protocol.deferred import dataclass
 
 _MOST_IN_TURN = 20
 """The maximum number of steps back in which an equal offset commit is searched for folding."""

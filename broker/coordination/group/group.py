@@ -7,7 +7,6 @@ answer, replay, loading and the control plane find the rules of a group there. A
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -16,6 +15,7 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.group.rules import NO_CLASSIC_MEMBERS
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import TimelineMap
 from protocol.log_records.group import GroupRecord, OffsetCommit

@@ -4,7 +4,7 @@ After Kafka's ``AclControlManager`` and ``AclBindingFilter``. The handlers check
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from protocol.acls import (
     PermissionType,
     ResourceType,
 )
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.pauses import pause

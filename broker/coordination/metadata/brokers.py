@@ -1,7 +1,7 @@
 """Registration, fencing and shutdown of nodes, and the resulting changes of partitions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from broker.coordination.metadata.features import (
 )
 from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage
 from broker.coordination.metadata.replay import PROTOCOLS
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
     BROKER_FENCED,

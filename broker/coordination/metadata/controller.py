@@ -1,7 +1,7 @@
 """Inputs of every metadata decision: the current image, the controller's settings, new ids and random numbers."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
 from broker.coordination.metadata.elections import Election, PartitionChange, Rules
@@ -9,6 +9,7 @@ from broker.coordination.metadata.features import ELR_VERSION
 from broker.coordination.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, Partition, Topic
 from broker.coordination.metadata.placement import Placer
 from broker.coordination.settings import Settings
+from protocol.deferred import dataclass
 from protocol.log_records.metadata import PartitionChangeRecord
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4

@@ -1,13 +1,14 @@
 """Effects of metadata records on brokers' logs, coordinators and settings."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata.features import METADATA_VERSION, SHARE_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.outcome import Outcome
+from protocol.deferred import dataclass
 from protocol.log_records import metadata as records
 from protocol.log_records.metadata_security import ClientQuotaRecord
 from protocol.pauses import pause

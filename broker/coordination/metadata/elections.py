@@ -6,11 +6,11 @@ record that sets a leader (core B.2).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
 from broker.coordination.metadata.image import NO_LEADER, Partition
+from protocol.deferred import dataclass
 from protocol.java import copied_capacity, integer_hash, table_order
 from protocol.log_records.metadata import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
 

@@ -5,10 +5,11 @@ a reference keeps the state of its time, and can be compared by identity. After 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.java import HashTable, TimelineMap, string_hash, table_capacity
 
 # --- client quotas ----------------------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ other node can become a voter here, as there is none that responds.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from broker.coordination.metadata.features import KRAFT_VERSION
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash, table_capacity, table_order
 from protocol.log_records.quorum import Voter

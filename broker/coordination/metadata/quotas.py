@@ -5,11 +5,11 @@ After Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage`` (KIP-546, 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from broker.coordination.metadata.image import ClusterImage, Entity, entity_hash
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity

@@ -5,10 +5,11 @@ After Kafka's ``DelegationTokenControlManager``. The handlers check authorizatio
 
 import hmac
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from broker.coordination.metadata.image import ClusterImage
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord, RemoveDelegationTokenRecord
 

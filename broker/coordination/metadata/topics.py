@@ -5,13 +5,14 @@ they are first needed (transactions B.10, groups D.9).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
 from broker.settings import plugins
 from control_api.plugins import CREATE_TOPIC_POLICY, is_reference
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord

@@ -14,7 +14,7 @@ Exception: the highest epochs are kept after a snapshot that lowers them, as in 
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
 from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, SetTimer, TransactionalAppend
@@ -37,6 +37,7 @@ from broker.coordination.share_state.state import (
     write_batches,
 )
 from broker.settings.releases import Behaviour, newest_behaves
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, texts_of
 from protocol.log_records.share_state import ShareRecord, ShareSnapshot, ShareUpdate
 

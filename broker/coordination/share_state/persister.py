@@ -6,10 +6,10 @@ NONE for success, and a message. Codes of the share coordinator: 3, 14, 15, 16, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.types import uuid_text
 

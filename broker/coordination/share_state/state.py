@@ -6,7 +6,7 @@ one with the highest delivery state (groups D.9).
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from broker.coordination.share_state.persister import (
     UNINITIALIZED_COUNT,
@@ -14,6 +14,7 @@ from broker.coordination.share_state.persister import (
     SharePartitionKey,
     StateBatch,
 )
+from protocol.deferred import dataclass
 from protocol.log_records.share_state import RecordedBatch, ShareRecord, ShareSnapshot, ShareUpdate
 
 NO_EPOCH = -1

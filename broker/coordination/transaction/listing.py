@@ -1,10 +1,10 @@
 """DescribeTransactions and ListTransactions (KIP-664, KIP-994, KIP-1152; transactions C.6, C.7)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from broker.coordination.reasons import Refusal
 from broker.coordination.transaction.machine import TransactionMachine
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import concurrent_order
 from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState

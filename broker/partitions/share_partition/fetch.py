@@ -6,7 +6,6 @@ another request of the group begins to acknowledge or has fetched; completed at 
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from broker.coordination.share_state.persister import SharePartitionKey
 from broker.partitions.share_partition.machine.acquire import Acquired, Demand, Span, aborted_spans, acquire, leave_out
@@ -16,6 +15,7 @@ from broker.partitions.share_partition.sessions import Interest
 from broker.partitions.share_partition.settings import reads_committed
 from broker.request.context import RequestContext
 from broker.time.clock import Watched, wait_until
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_fetch import AcquiredRecords, PartitionData
 from protocol.records.batch import RecordBatch, batches

@@ -1,12 +1,13 @@
 """Share sessions of a broker: state between a member's fetches (groups D.4; Kafka's ``ShareSessionCache``)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 from broker.request.connection import Connection
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_fetch import PartitionData, ShareFetchRequest
 

@@ -8,7 +8,7 @@ between the two, as between real brokers. A transaction can be held there on req
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from broker.request.context import ClusterView
 from broker.request.node import Node
 from broker.settings.releases import Behaviour
 from broker.steering.journal.ring import Journal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID

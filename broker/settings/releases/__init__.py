@@ -7,13 +7,13 @@ shows.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from broker.settings.releases.behaviours import Behaviour
 from broker.settings.releases.definitions import Definition, definitions_of
+from protocol.deferred import dataclass
 
 __all__ = ["DEFAULT", "NAMES", "NEWEST", "Behaviour", "Definition", "Release", "newest_behaves", "release"]
 

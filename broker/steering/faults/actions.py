@@ -1,7 +1,6 @@
 """Actions that a fault performs on a matching request: errors, disconnects, delays, altered responses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from broker.steering.faults.match import Hit, fetched
 from broker.steering.faults.response_errors import lists_items, make, mark, merge
 from broker.time.clock import Clock
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.items import Selection, request_level, response_level
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData

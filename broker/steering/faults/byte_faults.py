@@ -5,9 +5,9 @@ is header and body.
 """
 
 import struct
-from dataclasses import dataclass
 
 from broker.request.answers import Sending
+from protocol.deferred import dataclass
 
 _CORRELATION_ID_AT = 4
 

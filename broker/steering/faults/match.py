@@ -1,12 +1,13 @@
 """Matches requests, and the items that they list, against the conditions of a fault."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from broker.request.context import RequestContext
 from broker.steering.faults.offsets import reaches
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.items import PARTITION, TOPIC, Level, Selection, cut, request_level
 from protocol.messages.fetch import FetchRequest
 from protocol.paths import has

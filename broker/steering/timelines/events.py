@@ -1,9 +1,9 @@
 """Shared by the events of all timelines: the request that caused an event."""
 
-from dataclasses import dataclass
 from typing import TypedDict
 
 from broker.request.context import RequestContext
+from protocol.deferred import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Events of groups: how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from broker.coordination.group.classic.states import ALL_JOINED, REBALANCE_BEGUN
@@ -11,6 +11,7 @@ from broker.coordination.group.modern.share.group import REASONS, State
 from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
 from broker.steering.timelines.events import RequestEvent
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 
 NO_GENERATION = -1

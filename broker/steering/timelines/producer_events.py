@@ -1,11 +1,11 @@
 """Events of producers: how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.steering.timelines.event_log import Refusals, Weight
 from broker.steering.timelines.events import RequestEvent
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 
 ACCEPTED, DUPLICATE, REFUSED, ANSWERED = "accepted", "duplicate", "refused", "answered with an error"

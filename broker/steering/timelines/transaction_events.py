@@ -1,7 +1,7 @@
 """Events of transactional ids: how they are made, how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from broker.coordination.reasons import Reason
@@ -10,6 +10,7 @@ from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdA
 from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
 from broker.steering.timelines.events import RequestEvent
 from protocol.apis import ApiKey
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 

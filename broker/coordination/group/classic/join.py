@@ -1,7 +1,6 @@
 """JoinGroup to a classic group (groups A.4, A.6), after Kafka's ``classicGroupJoinToClassicGroup``."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup, Member, Protocols
@@ -14,6 +13,7 @@ from broker.coordination.group.responses import error_for_clients, join_refused
 from broker.coordination.group.rules import JOIN, REPLACEMENT
 from broker.coordination.reasons import Refusal
 from broker.coordination.settings import Settings
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse

@@ -1,7 +1,6 @@
 """State shared by all rules of one kind of modern groups: the coordinator's groups, settings, topics."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from broker.coordination.group.group import Groups
@@ -12,6 +11,7 @@ from broker.coordination.group.rules import Rule
 from broker.coordination.reasons import Reason, Refusal, StateChange
 from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 
 G = TypeVar("G", bound=ModernGroup[Any])

@@ -5,13 +5,14 @@ locks until :func:`commit`; :func:`roll_back` restores their state.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
 from broker.coordination.share_state.persister import StateBatch
 from broker.partitions.share_partition.machine.inflight import InFlight, ShareSettings
 from broker.partitions.share_partition.machine.states import DeliveryLimit, InFlightBatch, InFlightState, RecordState
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.partitions.share_partition.machine.inflight import InFlight, ShareSettings
 from broker.partitions.share_partition.machine.states import InFlightBatch, InFlightState, RecordState
+from protocol.deferred import dataclass
 from protocol.records.batch import RecordBatch
 from protocol.records.records import parse_marker
 

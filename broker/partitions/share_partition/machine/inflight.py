@@ -6,12 +6,12 @@ The part of Kafka's ``SharePartition`` that all operations use. Offsets are log 
 import heapq
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
 from broker.coordination.share_state.persister import StateBatch
 from broker.partitions.share_partition.machine.states import DeliveryLimit, InFlightBatch, InFlightState, RecordState
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 THROTTLED_FROM = 2

@@ -1,11 +1,11 @@
 """An assignor of consumer groups that is a Python callable (``ConsumerGroupPartitionAssignor``, KIP-848)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from broker.coordination.group.modern.assignor.range import Assignment, Assignor, Job
 from broker.settings.plugins import call
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 

@@ -4,9 +4,10 @@ Ties between equally good assignments are broken by the iteration order of Kafka
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.java import utf16
 
 Assignment = dict[UUID, frozenset[int]]

@@ -1,7 +1,6 @@
 """Epochs of consumer groups, and the context of their rules."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from uuid import UUID
 
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
@@ -12,6 +11,7 @@ from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.settings.releases import Behaviour
+from protocol.deferred import dataclass
 from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
 
 

@@ -5,7 +5,7 @@ and the replay of the records changes the group.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
@@ -36,6 +36,7 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import CONSUMER_HEARTBEAT, MEMBER_LOOKUP
 from broker.coordination.reasons import Refusal
 from broker.settings.releases import Behaviour
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import HashMap
 from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch, TargetEpoch

@@ -1,10 +1,11 @@
 """A member of a consumer group, and its records (groups C.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.java import table_order
 from protocol.log_records.consumer_group import (
     AssignedPartitions,

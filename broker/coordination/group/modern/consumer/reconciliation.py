@@ -5,7 +5,7 @@ current one has confirmed the revocation with a heartbeat that no longer lists t
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from broker.coordination.group.modern.consumer.member import (
@@ -17,6 +17,7 @@ from broker.coordination.group.modern.consumer.member import (
 )
 from broker.coordination.group.rules import RECONCILIATION
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import reserved_capacity, table_order
 

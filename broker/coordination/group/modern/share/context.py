@@ -1,7 +1,7 @@
 """Epochs of share groups, and the context of their rules."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from broker.coordination.group.modern.context import ModernContext, report_transition
@@ -11,6 +11,7 @@ from broker.coordination.group.modern.share.state_partitions import SharePartiti
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
+from protocol.deferred import dataclass
 from protocol.log_records.share_group import ShareGroupEpoch, ShareGroupRecord
 
 

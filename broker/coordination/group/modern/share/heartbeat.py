@@ -5,7 +5,7 @@ the replay of the records changes the group.
 """
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from broker.coordination.group.events import JOINED
@@ -24,6 +24,7 @@ from broker.coordination.group.outcome_builder import InitializeShareState, Outc
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.reasons import Refusal
 from broker.settings.releases import Behaviour
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import HashMap, copied_capacity, string_hash, table_order
 from protocol.log_records.share_group import ShareGroupEpoch, ShareGroupRecord, ShareTargetEpoch

@@ -1,9 +1,10 @@
 """A member of a share group, and its records (groups D.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.log_records.consumer_group import TargetPartitions
 from protocol.log_records.share_group import (
     ShareCurrentMember,

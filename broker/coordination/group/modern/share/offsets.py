@@ -6,7 +6,7 @@ coordinator, the second records its result. After Kafka's ``alterShareGroupOffse
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from broker.coordination.group.modern.share.context import Offsets, ShareContext
@@ -15,6 +15,7 @@ from broker.coordination.group.modern.share.state_partitions import SharePartiti
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT, SHARE_OFFSETS
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 
 _UNKNOWN_NAME = "<UNKNOWN>"

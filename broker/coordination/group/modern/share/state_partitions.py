@@ -5,10 +5,11 @@ record holds all three lists. After Kafka's ``ShareGroupStatePartitionMetadataIn
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 from uuid import UUID
 
+from protocol.deferred import dataclass
 from protocol.java import integer_order, table_order, uuid_hash
 from protocol.log_records.share_group import (
     DeletingTopic,

@@ -6,10 +6,11 @@ group moves between Kafka and this broker.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from broker.coordination.group.modern.streams.tasks import Tasks, TaskSets
+from protocol.deferred import dataclass
 from protocol.java import HashMap, computed_order, string_hash, table_capacity, table_order, utf16
 
 T = TypeVar("T")

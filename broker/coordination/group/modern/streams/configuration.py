@@ -4,7 +4,7 @@ After Kafka's ``InternalTopicManager``, ``RepartitionTopics``, ``CopartitionedTo
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from heapq import heappop, heappush
 
@@ -12,6 +12,7 @@ from broker.coordination.group.modern.streams.topology import Topology, input_to
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_TOPOLOGY
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import string_hash, table_order, utf16
 from protocol.log_records.streams_group import CopartitionGroup, Subtopology, TopicInfo

@@ -1,7 +1,7 @@
 """Epochs and states of streams groups, and the context of their rules."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from broker.coordination.group.modern.context import ModernContext, report_transition
 from broker.coordination.group.modern.streams.group import StreamsGroup
@@ -9,6 +9,7 @@ from broker.coordination.group.modern.streams.member import Member
 from broker.coordination.group.modern.streams.states import REASONS, State, state_of
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.settings.releases import Behaviour
+from protocol.deferred import dataclass
 from protocol.log_records.streams_group import KeyValue, StreamsGroupEpoch, StreamsRecord
 
 STANDBY_REPLICAS = "num.standby.replicas"

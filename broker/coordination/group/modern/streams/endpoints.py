@@ -1,7 +1,7 @@
 """Topic partitions by the user endpoints of a group's members (groups E.7; ``EndpointToPartitionsManager``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from broker.coordination.group.modern.streams.configuration import Configured
 from broker.coordination.group.modern.streams.member import Member
@@ -9,6 +9,7 @@ from broker.coordination.group.modern.streams.tasks import Tasks, in_java_order
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_HEARTBEAT
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import copied_capacity, string_hash, table_order
 from protocol.messages.streams_group_heartbeat import Endpoint, EndpointToPartitions, TopicPartition

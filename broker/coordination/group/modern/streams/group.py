@@ -1,7 +1,7 @@
 """A streams group: the state from its records, and the state derived from it (groups E), after ``StreamsGroup``."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
@@ -16,6 +16,7 @@ from broker.coordination.group.modern.streams.topology import Topology
 from broker.coordination.group.modern.topics import Topics, metadata_hash
 from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.streams_group import (

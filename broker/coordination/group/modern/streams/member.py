@@ -1,6 +1,6 @@
 """A member of a streams group, and its records (groups E.6)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from broker.coordination.group.modern.streams.tasks import (
@@ -12,6 +12,7 @@ from broker.coordination.group.modern.streams.tasks import (
     read_tasks,
     target_tasks,
 )
+from protocol.deferred import dataclass
 from protocol.log_records.streams_group import (
     Endpoint,
     KeyValue,
@@ -52,8 +53,8 @@ class Member:
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: AssignedTasks = AssignedTasks()  # noqa: RUF009 - it is frozen
-    revoking: AssignedTasks = AssignedTasks()  # noqa: RUF009 - it is frozen
+    assigned: AssignedTasks = AssignedTasks()
+    revoking: AssignedTasks = AssignedTasks()
 
     def with_metadata(self, record: StreamsMemberMetadata) -> "Member":
         """Return this member with the metadata of a record."""

@@ -5,13 +5,14 @@ in one role at a time, because its members share the state stores.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from broker.coordination.group.modern.streams.member import Member, MemberState
 from broker.coordination.group.modern.streams.owners import Task, TaskOwners
 from broker.coordination.group.modern.streams.tasks import AssignedTasks, DatedTasks, Tasks, TaskSets, any_in_common
 from broker.coordination.group.rules import STREAMS_RECONCILIATION
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 
 

@@ -1,7 +1,7 @@
 """State of one heartbeat while it is decided, and reading of its request (groups E.3.2, E.3.3, E.3.6)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.streams.configuration import Configured, InternalTopic, Status
@@ -11,6 +11,7 @@ from broker.coordination.group.modern.streams.tasks import Tasks, TaskSets, in_j
 from broker.coordination.group.modern.streams.topology import Topology
 from broker.coordination.group.rules import STREAMS_HEARTBEAT, STREAMS_RECONCILIATION
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import utf16
 from protocol.log_records.streams_group import Endpoint, KeyValue

@@ -5,11 +5,12 @@ becomes active. The coordinator keeps the epoch in which each active task was as
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from broker.coordination.group.rules import STREAMS_HEARTBEAT
 from broker.coordination.reasons import Refusal
+from protocol.deferred import dataclass
 from protocol.errors import ErrorCode
 from protocol.java import string_hash, table_order
 from protocol.log_records.streams_group import CurrentTasks, TargetTasks

@@ -1,8 +1,9 @@
 """Topology of a streams group as its members send it, after ``StreamsTopology``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from protocol.deferred import dataclass
 from protocol.java import string_hash, table_order
 from protocol.log_records.streams_group import CopartitionGroup, KeyValue, StreamsTopology, Subtopology, TopicInfo
 from protocol.messages.streams_group_heartbeat import TopicInfo as WireTopicInfo

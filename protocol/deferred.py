@@ -1,0 +1,118 @@
+"""Dataclasses with slots whose methods are made when they are first needed.
+
+``dataclasses`` compiles five or six methods of each class while its module is imported. Three hundred classes took a
+third of a server's start, and most of them have no instance before a client asks for something special. Here a class
+has its slots at once; the standard library makes everything else for the first instance, or when the fields are asked
+for. The result is an ordinary dataclass: ``fields``, ``replace``, ``asdict``, ``match`` and pickle treat it as one.
+
+Modules that mypyc compiles use ``dataclasses`` itself, which mypyc knows.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 - the same to a type checker
+else:
+
+    def dataclass(cls: Any = None, /, *, slots: bool = False, **parameters: Any) -> Any:
+        """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits."""
+        if cls is None:
+            return lambda cls: dataclass(cls, slots=slots, **parameters)
+        if not slots or "__init__" in vars(cls):
+            return dataclasses.dataclass(cls, slots=slots, **parameters)
+        make = dataclasses.dataclass(**parameters)
+        return _slotted(cls, make, frozen=parameters.get("frozen", False), compared=parameters.get("eq", True))
+
+
+_LOCK = RLock()
+
+
+class _Fields:
+    """Makes a class's methods when ``dataclasses`` asks it for its fields."""
+
+    def __init__(self, complete: Callable[[], None]) -> None:
+        self._complete = complete
+
+    def __get__(self, _instance: object, owner: Any) -> Any:
+        self._complete()
+        return owner.__dataclass_fields__
+
+
+def _slotted(plain: Any, make: Callable[[Any], Any], *, frozen: bool, compared: bool) -> Any:
+    """Return the class with slots. ``make`` gives the plain one its methods, which are then copied."""
+    before = dict(vars(plain))
+    inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    names = [name for name, hint in _annotations(plain).items() if "ClassVar" not in str(hint)]
+    left_out = {*names, "__dict__", "__weakref__"}
+    contents = {name: value for name, value in before.items() if name not in left_out}
+    slots = tuple(name for name in names if name not in inherited)
+    cls = type(plain)(plain.__name__, plain.__bases__, {**contents, "__slots__": slots})
+    cls.__qualname__ = plain.__qualname__
+    waiting = True
+
+    def complete() -> None:
+        nonlocal waiting
+        with _LOCK:
+            if not waiting:
+                return
+            changed = {name: value for name, value in vars(make(plain)).items() if before.get(name, plain) is not value}
+            for name in changed.keys() - left_out:
+                setattr(cls, name, changed[name])
+            waiting = False
+
+    _wait(cls, complete, compared=compared)
+    if frozen:
+        cls.__getstate__, cls.__setstate__ = _state, _set_state
+    return cls
+
+
+def _wait(cls: Any, complete: Callable[[], None], *, compared: bool) -> None:
+    """Give a class methods that complete it, which replaces them, and go on in the real ones."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
+        complete()
+        cls.__init__(self, *values, **named)
+
+    def __repr__(self: Any) -> str:  # noqa: N807
+        complete()
+        return repr(self)
+
+    def __eq__(self: Any, other: object) -> Any:  # noqa: N807
+        complete()
+        return cls.__eq__(self, other)
+
+    def __hash__(self: Any) -> int:  # noqa: N807
+        complete()
+        return hash(self)
+
+    own = vars(cls)
+    cls.__init__, cls.__dataclass_fields__ = __init__, _Fields(complete)
+    if "__repr__" not in own:
+        cls.__repr__ = __repr__
+    if compared and "__eq__" not in own:
+        cls.__eq__ = __eq__
+        cls.__hash__ = own.get("__hash__", __hash__)
+
+
+def _annotations(cls: Any) -> Mapping[str, Any]:
+    """Return a class's own annotations, of which some may be names that exist for type checkers only."""
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    own: Mapping[str, Any] = vars(cls).get("__annotations__", {})
+    return own
+
+
+def _state(self: Any) -> list[Any]:
+    """Return the fields' values for pickle, which cannot set those of a frozen instance by itself."""
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
