@@ -1,10 +1,9 @@
-"""An administrator's changes while brokers fail: topic settings, replica assignments, preferred leader elections."""
+"""An administrator's changes while brokers fail: topic settings and replica assignments."""
 
 from collections.abc import Mapping
 from random import Random
 
 from broker.coordination.metadata.configs import NewConfigs
-from broker.coordination.metadata.elections import Election
 from broker.settings.model import ConfigResourceType
 from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import Servers
@@ -72,13 +71,6 @@ def reassign(servers: Servers, chance: Random) -> str | None:
 def _assign(servers: Servers, place: tuple[str, int], target: list[int]) -> None:
     machine = servers.cluster.metadata.machine
     servers.cluster.metadata.submit(lambda _now_ms: machine.alter_partition_reassignments([(*place, target)], None))
-
-
-def elect_preferred(servers: Servers) -> None:
-    """Elect the preferred leaders of all partitions, as an administrator can request."""
-    machine = servers.cluster.metadata.machine
-    places = sorted(servers.cluster.partitions)
-    servers.cluster.metadata.submit(lambda _now_ms: machine.elect_leaders(places, Election.PREFERRED))
 
 
 def undo(servers: Servers) -> None:

@@ -1,6 +1,6 @@
 """The brokers of a run: the code that `understudy serve` runs, on the virtual loop, with disks in memory."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import cast
@@ -13,6 +13,7 @@ from broker.cluster.reset import reset, restore, take_snapshot
 from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
+from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.image import NO_LEADER
 from broker.options import ServeOptions, TopicOption
 from broker.partitions.transactions.markers import MarkerNote, Step
@@ -44,6 +45,8 @@ class Servers:
         self.lives = 0
         self.pushed_ms = 0
         """Total of all jumps of the brokers' clock, across restarts."""
+        self.stranded: list[str] = []
+        """Partitions that stay without a leader in Kafka, too, until an operator elects one; and why."""
         self._left_out_before: dict[MarkerNote, None] = {}
         self.leaves: Callable[[], None] = lambda: None
         """Called before the cluster goes back to a snapshot or is reset."""
@@ -178,11 +181,13 @@ class Servers:
     def may_lose_power(self, broker: int) -> bool:
         """Whether each partition of a broker has another in-sync replica that runs.
 
+        Without in-sync replicas, the last known leader has records that no other replica may have.
         Never for the broker whose disk has the metadata: the controller survives when its broker is killed.
         """
         others = [each for each in self.up if each != broker and each not in (*self.broken, *self.paused)]
         states = [each.state for each in self.cluster.partitions.values()]
-        alone = any(broker in state.isr and not set(state.isr) & set(others) for state in states)
+        in_sync = [set(state.isr or state.last_known_elr) for state in states]
+        alone = any(broker in each and not each & set(others) for each in in_sync)
         return broker != self.cluster.controller_id and not alone
 
     def may_be_killed(self, broker: int, powerless: Collection[int]) -> bool:
@@ -308,6 +313,11 @@ class Servers:
         except KafkaError:
             return False
         return True
+
+    def elect_leaders(self, places: Iterable[tuple[str, int]]) -> None:
+        """Elect the preferred leaders of partitions, or others in sync, where they may lead."""
+        machine, wanted = self.cluster.metadata.machine, list(places)
+        self.cluster.metadata.submit(lambda _now_ms: machine.elect_leaders(wanted, Election.PREFERRED))
 
     def hold_follower(self, topic: str, index: int, broker: int) -> int:
         """Stop the fetches of an in-sync follower; return the leader, 0 if the broker is not such a follower."""

@@ -9,11 +9,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from simulator.changes import alter_settings, elect_preferred, reassign, undo
+from simulator.changes import alter_settings, reassign, undo
 from simulator.clients.administrator import Administrator
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
 from simulator.coordinator_faults import CoordinatorFaults
+from simulator.leaderless import elect_last_known
 from simulator.loop import sleep_ms
 from simulator.network import Disturbance, Network
 from simulator.plan import (
@@ -117,11 +118,19 @@ class Nemesis:
                 await servers.start_one(broker)
         for broker in servers.paused:
             servers.resume(broker)
+        self._elect_last_known()
         undo(servers)
         if self._administrator is not None:
             await self._administrator.raise_all()
         await self._restart_stuck_coordinators()
         self.note("all faults are over")
+
+    def _elect_last_known(self) -> None:
+        """Help partitions without a leader, before their settings change: that clears who the last known leader was."""
+        done = elect_last_known(self._servers)
+        self._servers.stranded += done
+        for each in done:
+            self.note(each)
 
     async def _end_tasks(self) -> None:
         for task in self._tasks:
@@ -337,7 +346,7 @@ class Nemesis:
             self.note(note)
 
     async def _preferred_leaders(self, _fault: Fault, _chance: Random) -> None:
-        elect_preferred(self._servers)
+        self._servers.elect_leaders(sorted(self._servers.cluster.partitions))
         self.note("preferred leaders lead, where they may")
 
     async def _client(self, fault: Fault, chance: Random) -> None:

@@ -25,7 +25,7 @@ class Result:
     """Partition -> offsets and values that a ``read_committed`` reader finds at the end."""
 
     excused: list[str] = field(default_factory=list)
-    """Promises that Kafka breaks, too, and why; see :mod:`simulator.hanging` and :mod:`simulator.start_offsets`."""
+    """Promises that Kafka breaks, too, and why; see :mod:`simulator.hanging`, `start_offsets` and `leaderless`."""
 
     left_out_markers: bool = False
     """Whether a marker was skipped, with broken promises or without."""

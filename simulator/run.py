@@ -155,7 +155,7 @@ class Run(Engine):
             self.trace,
             dict(self.history.progress),
             self.committed,
-            excused,
+            [*self.servers.stranded, *excused],
             bool(self.servers.left_out_markers),
             self.broken_ms,
         )
