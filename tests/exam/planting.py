@@ -110,9 +110,11 @@ def limited(call: Callable[[], Any], limit_s: float) -> Any:
     return future.result(limit_s)
 
 
-def look_for(cluster: Cluster, fault: Fault, names: Sequence[str]) -> tuple[Found, bool]:
+def look_for(
+    cluster: Cluster, fault: Fault, names: Sequence[str], *, timeout_ms: int = TIMEOUT_MS
+) -> tuple[Found, bool]:
     """Play a fault until a scenario finds it; also return whether the cluster can be used further."""
-    runner = Runner(lambda: InProcess(fault.mutation), timeout_ms=TIMEOUT_MS)
+    runner = Runner(lambda: InProcess(fault.mutation), timeout_ms=timeout_ms)
     usable = True
     for tried, name in enumerate(names, 1):
         try:

@@ -13,7 +13,7 @@ from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from tests.exam.reference.planted import Planted
 from understudy.client import Cluster, start
-from understudy.exam import wire
+from understudy.exam import exercise, wire
 from understudy.exam.level import Level
 from understudy.exam.runner import OPTIONS, Runner
 from understudy.exam.scenario import SCENARIOS
@@ -114,14 +114,20 @@ def test_a_run_is_recorded_by_kind_and_scenario() -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(3_000)
 def test_each_fault_of_the_page_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the scenario that the page names; a second time if not at once, as the machine may be busy."""
+    """By the scenario that the page names; if not at once, a second time with the exam's own patience.
+
+    What is found by a count of repeated requests takes as many of them, which a busy machine does not send in 3 s.
+    """
     for module in (consumer, consumer_protocol, share_consumer):
         monkeypatch.setattr(module, "DEADLINE_S", planting.DEADLINE_S)
     missed: list[str] = []
 
     def play(mutation: str, name: str) -> Callable[[Cluster], bool]:
         def on(cluster: Cluster) -> bool:
-            found, usable = planting.look_for(cluster, Fault("", mutation), [name, name])
+            fault = Fault("", mutation)
+            found, usable = planting.look_for(cluster, fault, [name])
+            if usable and not found.scenario:
+                found, usable = planting.look_for(cluster, fault, [name], timeout_ms=exercise.TIMEOUT_MS)
             if not found.scenario:
                 missed.append(mutation)
             return usable

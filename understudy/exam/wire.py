@@ -563,9 +563,9 @@ def _load(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
 
 
 def _waits_for_nothing(entry: JournalEntry) -> bool:
-    """Return whether a broker answers a fetch at once; of share groups, it need not follow `min_bytes`."""
-    least = entry.request.get("min_bytes", 1) if entry.api == "Fetch" else 1
-    return bool(entry.request.get("max_wait_ms", 1) <= 0 or least <= 0)
+    """Return whether a broker answers a fetch at once; of share groups, it need not follow the numbers of bytes."""
+    names = ("max_wait_ms", "min_bytes", "max_bytes") if entry.api == "Fetch" else ("max_wait_ms",)
+    return any(entry.request.get(name, 1) <= 0 for name in names)
 
 
 def _has_records(entry: JournalEntry) -> bool:
