@@ -69,23 +69,6 @@ async def test_ADD_01_partitions_join(stage: Stage) -> None:
     assert state(stage) == ("Ongoing", frozenset({("foo", 0), ("foo", 1)}))
 
 
-async def test_ADD_04_one_that_is_missing_keeps_all_out(stage: Stage) -> None:
-    """UNKNOWN_TOPIC_OR_PARTITION for it, OPERATION_NOT_ATTEMPTED for the others (transactions C.1.1 P3, P4)."""
-    assert await added(stage, {"foo": [0], "bar": [9], "none": [0]}) == {("foo", 0): 55, ("bar", 9): 3, ("none", 0): 3}
-    assert state(stage) == ("Empty", None)
-
-
-async def test_ADD_05_06_a_denied_partition_fails_the_others_too(stage: Stage) -> None:
-    """Topics without WRITE, and internal topics, which brokers may name (transactions C.1.1 P2)."""
-    denied = ((AclOperation.WRITE, "bar"),)
-    assert await added(stage, {"foo": [0], "bar": [0]}, denied=denied) == {("foo", 0): 55, ("bar", 0): 29}
-    assert await added(stage, {"__consumer_offsets": [0], "foo": [9]}) == {("__consumer_offsets", 0): 29, ("foo", 9): 3}
-    assert await added(stage, {"__consumer_offsets": [0], "bar": [0]}, 5, denied) == {
-        ("__consumer_offsets", 0): 0,
-        ("bar", 0): 0,
-    }
-
-
 async def test_rights_on_the_id_come_first(stage: Stage) -> None:
     """On every partition; what the coordinator refuses is one code for all (transactions C.1.1 P1, P5, P6, P7)."""
     denied = ((AclOperation.WRITE, "tx"),)
@@ -109,27 +92,6 @@ async def test_ADD_08_zombies_get_the_error_of_their_version(stage: Stage, versi
     assert await added(stage, {"foo": [0]}, version, producer_id=5) == {("foo", 0): 49}
 
 
-async def test_ADD_11_12_13_brokers_ask_about_many(stage: Stage) -> None:
-    """Verification writes nothing; each transaction has its own result; without CLUSTER_ACTION all is refused."""
-    await added(stage, {"foo": [0]}, 5)
-    written = len(stage.log.records)
-    request = AddPartitionsToTxnRequest(
-        transactions=[
-            transaction({"foo": [0, 1]}, verify_only=True),
-            transaction({"foo": [0]}, verify_only=True, transactional_id="other"),
-        ]
-    )
-    answer = await stage.ask(API, request, 5)
-    codes = [
-        [int(p.partition_error_code) for topic in result.topic_results for p in topic.results_by_partition]
-        for result in answer.results_by_transaction
-    ]
-    assert (answer.error_code, codes) == (0, [[0, 120], [49]])
-    assert len(stage.log.records) == written
-    answer = await stage.ask(API, request, 5, [(AclOperation.CLUSTER_ACTION, "kafka-cluster")])
-    assert (int(answer.error_code), list(answer.results_by_transaction)) == (31, [])
-
-
 async def test_a_coordinator_elsewhere_or_loading(stage: Stage) -> None:
     """On every partition, also for verification (transactions C.1.1 P6)."""
     for index in range(4):
@@ -145,14 +107,6 @@ async def offsets(stage: Stage, version: int = 3, epoch: int = 0, **more: object
     """AddOffsetsToTxn for group g1."""
     request = AddOffsetsToTxnRequest(str(more.pop("name", "tx")), 1000, epoch, str(more.pop("group", "g1")))
     return int((await stage.ask(add_offsets_to_txn.API, request, version, **more)).error_code)  # type: ignore[arg-type]
-
-
-async def test_OFF_01_the_groups_partition_joins(stage: Stage) -> None:
-    """By the group's hash; neither the group nor the topic has to exist, and the empty group has a partition too."""
-    del stage.image.topics["__consumer_offsets"]
-    assert await offsets(stage) == 0
-    assert await offsets(stage, group="") == 0
-    assert state(stage) == ("Ongoing", frozenset({("__consumer_offsets", 2), ("__consumer_offsets", 0)}))
 
 
 @every_version(add_offsets_to_txn.API)

@@ -22,15 +22,6 @@ async def alter(
     return response
 
 
-async def test_CFG_06_what_is_not_listed_goes() -> None:
-    """A setting that AlterConfigs does not list returns to its default."""
-    context = Context()
-    await alter(context, TOPIC, "foo", retention_ms="1000", max_message_bytes="2000")
-    answer = await alter(context, TOPIC, "foo", retention_ms="3000")
-    assert answer == AlterConfigsResourceResponse(ErrorCode.NONE, None, TOPIC, "foo")
-    assert context.stored(TOPIC, "foo") == {"retention.ms": "3000"}
-
-
 async def test_a_refusal_changes_nothing() -> None:
     """Unknown names, loggers, and a cluster default that may not go."""
     context = Context()

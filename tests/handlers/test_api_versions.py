@@ -1,13 +1,9 @@
 """ApiVersions: core A.5, CON-04 to CON-07."""
 
-import struct
-
 import pytest
 
-from broker.handlers import APIS, create_topics
+from broker.handlers import create_topics
 from broker.handlers.api_versions import API, _finalized
-from broker.server.dispatcher import unsupported_version
-from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -22,14 +18,6 @@ async def answered(version: int = 4, request: ApiVersionsRequest = CLIENT) -> Ap
     answer = await AdminStage().ask(API, request, version)
     assert isinstance(answer, ApiVersionsResponse)
     return answer
-
-
-def test_CON_04_an_unknown_version_is_answered_with_the_range() -> None:
-    """A v0 body behind a v0 header, with the one entry that a client needs to ask again."""
-    frame = b"".join(unsupported_version(5, AdminStage().connection, API.versions))
-    size, correlation_id, code, count, key, low, high = struct.unpack(">iiHihhh", frame)
-    assert (size, correlation_id, code, count) == (len(frame) - 4, 5, ErrorCode.UNSUPPORTED_VERSION, 1)
-    assert (key, low, high) == (ApiKey.API_VERSIONS, 0, 5)
 
 
 @pytest.mark.parametrize(
@@ -62,22 +50,6 @@ async def test_versions_before_3_name_no_software(version: int) -> None:
     assert stage.connection.software_name == ("librdkafka" if version >= 3 else "unknown")
 
 
-async def test_CON_06_features_with_a_zero_minimum_are_listed_from_v4_on() -> None:
-    """Older readers refuse them."""
-    reported = [f.name for f in (await answered(3)).supported_features]
-    assert reported == ["metadata.version"]
-    ranges = {f.name: (f.min_version, f.max_version) for f in (await answered(4)).supported_features}
-    assert ranges == {
-        "eligible.leader.replicas.version": (0, 1),
-        "group.version": (0, 1),
-        "kraft.version": (0, 1),
-        "metadata.version": (7, 33),
-        "share.version": (0, 2),
-        "streams.version": (0, 1),
-        "transaction.version": (0, 2),
-    }
-
-
 async def test_CON_06_finalized_levels_come_with_the_offset_that_they_are_of() -> None:
     """The epoch grows with the metadata."""
     stage = AdminStage()
@@ -89,17 +61,6 @@ async def test_CON_06_finalized_levels_come_with_the_offset_that_they_are_of() -
     await stage.ask(create_topics.API, CreateTopicsRequest([CreatableTopic("t", 1, 1)]))
     second = await stage.ask(API, CLIENT)
     assert second.finalized_features_epoch > first.finalized_features_epoch
-
-
-async def test_CON_07_the_list_is_that_of_the_handlers() -> None:
-    """In key order; Produce from 0 (core A.5.4); telemetry is served but not listed."""
-    listed = {entry.api_key: (entry.min_version, entry.max_version) for entry in (await answered()).api_keys}
-    assert list(listed) == sorted(listed)
-    assert listed[ApiKey.PRODUCE] == (0, 13)
-    assert listed[ApiKey.FETCH] == (4, 18)
-    served = {int(api.key): api for api in APIS}
-    assert set(served) - set(listed) == {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
-    assert all(served[key].versions == listed[key] for key in listed if key != ApiKey.PRODUCE)
 
 
 async def test_features_come_in_the_order_of_hash_tables_of_javas() -> None:

@@ -1,7 +1,5 @@
 """CreateTopics: core B.7, the request as a whole and the shape of the answers; the rest is the machine's."""
 
-from typing import Any
-
 import pytest
 
 from broker.handlers.create_topics import API
@@ -50,14 +48,6 @@ async def test_TOP_01_success_in_every_version(version: int) -> None:
     reported = {c.name: (c.value, c.config_source, c.read_only, c.is_sensitive) for c in result.configs}
     assert reported["cleanup.policy"] == ("delete", 5, False, False)
     assert reported["retention.ms"] == ("5", 1, False, False)
-
-
-async def test_TOP_02_error_results_are_empty_but_for_the_error() -> None:
-    """Counts -1, settings an empty array (a Java admin fails on null), zero id (core B.7.4)."""
-    stage = AdminStage()
-    stage.topic("t")
-    (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t")]))).topics
-    assert result == CreatableTopicResult("t", ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' already exists.")
 
 
 async def test_T1_T2_T3_come_after_what_was_processed() -> None:
@@ -127,38 +117,6 @@ async def test_topics_that_make_too_many_records_fail_all(topics: list[Creatable
     answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
     excessive = "Unable to perform excessively large batch operation."
     assert (brief(answer.topics) == [(t.name, ErrorCode.POLICY_VIOLATION, excessive) for t in topics]) is refused
-
-
-async def test_TOP_12_without_time_nothing_happens() -> None:
-    """REQUEST_TIMED_OUT for all."""
-    stage = AdminStage()
-    answer = await stage.ask(API, CreateTopicsRequest([plain("a"), plain("b")], timeout_ms=0))
-    assert brief(answer.topics) == [("a", ErrorCode.REQUEST_TIMED_OUT, None), ("b", ErrorCode.REQUEST_TIMED_OUT, None)]
-    assert stage.image.topics == {}
-    assert (await stage.ask(API, CreateTopicsRequest((), timeout_ms=0))).topics == ()
-
-
-@pytest.mark.parametrize(
-    ("configs", "message"),
-    [
-        ({"nope": "1"}, "Unknown topic config name: nope"),
-        ({"retention_ms": None, "flush_ms": None}, "Null value not supported for topic configs: retention.ms,flush.ms"),
-        ({"retention_ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
-    ],
-)
-async def test_TOP_09_wrong_settings(configs: dict[str, Any], message: str) -> None:
-    """Judged as everywhere (core B.7 T9, T10)."""
-    (result,) = (await AdminStage().ask(API, CreateTopicsRequest([plain("t", **configs)]))).topics
-    assert (result.error_code, result.error_message) == (ErrorCode.INVALID_CONFIG, message)
-
-
-async def test_TOP_10_validate_only_leaves_nothing_behind() -> None:
-    """The answer is that of a success."""
-    stage = AdminStage()
-    (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t", 3)], validate_only=True))).topics
-    assert (result.error_code, result.num_partitions) == (ErrorCode.NONE, 3)
-    assert result.topic_id is not None
-    assert stage.image.topics == {}
 
 
 async def test_settings_are_returned_to_those_who_may_see_them() -> None:

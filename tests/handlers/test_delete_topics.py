@@ -11,7 +11,6 @@ from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRe
 from tests.handlers.admin_harness import AdminStage, Right
 from tests.versions import every_version
 
-UNUSED_ID = UUID(int=5)
 DELETE, DESCRIBE, TOPIC, CLUSTER = AclOperation.DELETE, AclOperation.DESCRIBE, ResourceType.TOPIC, ResourceType.CLUSTER
 DENIED, INVALID = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST
 FAILED = "Topic authorization failed."
@@ -36,37 +35,6 @@ async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
     answer = await stage.ask(API, topics("t"), version)
     assert answer.responses == (DeletableTopicResult("t", topic_id=topic.id if version >= 6 else None),)
     assert stage.image.topics == {}
-
-
-async def test_DEL_01_topics_go_by_id_and_each_refusal_has_its_error() -> None:
-    """Each with code, message and the name or id of the request (core B.9 D2 to D5, D10)."""
-    stage = AdminStage()
-    named, by_id = stage.topic("named"), stage.topic("by.id")
-    answer = await stage.ask(API, topics(None, ("both", UNUSED_ID), "no", UNUSED_ID, "named", by_id.id))
-    unknown = "This server does not host this topic"
-    assert list(answer.responses) == [
-        DeletableTopicResult(None, INVALID, "Neither topic name nor id were specified."),
-        DeletableTopicResult("both", INVALID, "You may not specify both topic name and topic id.", UNUSED_ID),
-        DeletableTopicResult(None, ErrorCode.UNKNOWN_TOPIC_ID, f"{unknown} ID.", UNUSED_ID),
-        DeletableTopicResult("no", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{unknown}-partition."),
-        DeletableTopicResult("by.id", topic_id=by_id.id),
-        DeletableTopicResult("named", topic_id=named.id),
-    ]
-
-
-async def test_DEL_03_topics_that_are_named_twice_stay() -> None:
-    """One refusal per repeated name or id, also where a name means an id that is there too (core B.9 D4, D8)."""
-    stage = AdminStage()
-    topic = stage.topic("t")
-    answer = await stage.ask(API, topics("t", "t", UNUSED_ID, UNUSED_ID))
-    assert list(answer.responses) == [
-        DeletableTopicResult("t", INVALID, "Duplicate topic name."),
-        DeletableTopicResult(None, INVALID, "Duplicate topic id.", UNUSED_ID),
-    ]
-    answer = await stage.ask(API, topics("t", topic.id))
-    sentence = "The provided topic name maps to an ID that was already supplied."
-    assert list(answer.responses) == [DeletableTopicResult("t", INVALID, sentence, topic.id)]
-    assert "t" in stage.image.topics
 
 
 async def test_D6_D7_permissions_hide_what_is_there() -> None:

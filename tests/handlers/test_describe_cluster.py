@@ -20,23 +20,6 @@ async def test_brokers_are_listed_by_the_listeners_addresses(version: int) -> No
     assert (answer.controller_id, answer.cluster_authorized_operations) == (1, NOT_ASKED)
 
 
-@pytest.mark.parametrize(
-    ("kind", "code", "sentence"),
-    [
-        (
-            2,
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
-        ),
-        (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type 3"),
-    ],
-)
-async def test_DCL_01_a_broker_speaks_for_brokers(kind: int, code: ErrorCode, sentence: str) -> None:
-    """KIP-919: controllers are asked elsewhere."""
-    answer = await AdminStage().ask(API, DescribeClusterRequest(endpoint_type=kind), 1)
-    assert (answer.error_code, answer.error_message, answer.brokers) == (code, sentence, ())
-
-
 async def test_fenced_brokers_are_listed_on_request() -> None:
     """KIP-1073; they are no controllers."""
     stage = AdminStage(2)

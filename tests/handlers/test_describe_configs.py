@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.describe_configs import API
 from broker.request.context import ResourceType
 from broker.settings import BrokerSettings
 from broker.settings.describe import broker_entries, topic_entries
 from broker.settings.endpoints import Endpoint
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -63,31 +62,6 @@ async def test_CFG_02_a_missing_resource_does_not_fail_the_others(
     refused, answered = await describe(Context(), (kind, name, None), (TOPIC, "foo", None))
     assert refused == DescribeConfigsResult(code, message, kind, name)
     assert (answered.error_code, answered.error_message, len(answered.configs)) == (ErrorCode.NONE, "", 37)
-
-
-async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None:
-    """Every resource has INVALID_REQUEST (core C.2.1)."""
-    context = Context()
-    request = DescribeConfigsRequest([DescribeConfigsResource(3, "a", None), DescribeConfigsResource(2, "foo", None)])
-    with pytest.raises(KafkaError) as refusal:
-        await API.handle(request, context.request(API))
-    results = API.refuse(request, refusal.value, 4).results
-    assert [(each.resource_name, each.error_code) for each in results] == [("a", REQUEST), ("foo", REQUEST)]
-
-
-async def test_CFG_01_named_keys_with_synonyms() -> None:
-    """Unknown keys are left out, each key is returned once."""
-    context = Context()
-    context.metadata.submit(
-        lambda _now_ms: context.machine.alter_configs([NewConfigs(TOPIC, "foo", {"max.message.bytes": "5000"})])
-    )
-    (result,) = await describe(
-        context, (TOPIC, "foo", ["max.message.bytes", "bogus", "max.message.bytes"]), synonyms=True
-    )
-    (config,) = result.configs
-    assert (config.value, config.config_source, config.config_type, config.documentation) == ("5000", 1, 3, None)
-    answer = [(each.name, each.value, each.source) for each in config.synonyms]
-    assert answer == [("max.message.bytes", "5000", 1), ("message.max.bytes", "1048588", 5)]
 
 
 async def test_an_empty_list_of_keys_means_all_and_synonyms_come_only_on_request() -> None:

@@ -37,27 +37,6 @@ def shape(answer: DescribeTopicPartitionsResponse) -> tuple[list[tuple[str | Non
     return topics, None if cursor is None else (cursor.topic_name, cursor.partition_index)
 
 
-@pytest.mark.parametrize(
-    ("limit", "cursor", "topics", "following"),
-    [
-        (2, None, [("foo", [0, 1])], ("foo", 2)),
-        (2, ("foo", 2), [("foo", [2]), ("zoo", [0])], ("zoo", 1)),
-        (3, None, [("foo", [0, 1, 2])], ("zoo", 0)),
-        (5, None, [("foo", [0, 1, 2]), ("zoo", [0, 1])], None),
-        (0, None, [("foo", [0])], ("foo", 1)),
-        (2000, ("zoo", 0), [("zoo", [0, 1])], None),
-        (2000, ("zoo", 9), [("zoo", [])], None),
-    ],
-)
-@pytest.mark.parametrize("names", [(), ("zoo", "foo", "foo")])
-async def test_DTP_01_DTP_02_pages(
-    limit: int, cursor: Place, topics: list[tuple[str, list[int]]], following: Place, names: tuple[str, ...]
-) -> None:
-    """Names in order, listed or not; the cursor's topic starts in the middle."""
-    answer = await stage().ask(API, asked(*names, limit=limit, cursor=cursor))
-    assert shape(answer) == (topics, following)
-
-
 async def test_the_brokers_limit_holds_too() -> None:
     """max.request.partition.size.limit."""
     made = AdminStage(1, {"max.request.partition.size.limit": "1"})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from broker.handlers.incremental_alter_configs import API
 from broker.request.context import ResourceType
-from broker.settings import Operation, topics
+from broker.settings import Operation
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -37,14 +37,6 @@ async def alter(
     return responses
 
 
-async def test_CFG_04_what_is_allowed_is_stored() -> None:
-    """The answer's message is null."""
-    context = Context()
-    answers = await alter(context, resource(TOPIC, "foo", ("cleanup.policy", APPEND, "compact")))
-    assert list(answers) == [AlterConfigsResourceResponse(OK, None, TOPIC, "foo")]
-    assert context.stored(TOPIC, "foo") == {"cleanup.policy": "delete,compact"}
-
-
 async def test_one_refusal_leaves_the_others_alone() -> None:
     """Answers come in the order of the request, and see each other's results only in the next one."""
     context = Context()
@@ -67,16 +59,6 @@ async def test_one_refusal_leaves_the_others_alone() -> None:
     assert context.stored(GROUP, "g") == {"share.isolation.level": "read_committed"}
     assert context.stored(METRICS, "s") == {"interval.ms": "1000"}
     assert context.stored(BROKER, "1") == {}
-
-
-async def test_CFG_09_the_broker_and_its_topics_follow_at_once() -> None:
-    """A cluster-wide default is what a topic without its own value has (core C.4.5)."""
-    context = Context()
-    await alter(context, resource(BROKER, "", ("log.retention.ms", SET, "5000")))
-    assert context.settings.optional_int("log.retention.ms") == 5000
-    assert topics.effective({}, context.settings)["retention.ms"] == 5000
-    await alter(context, resource(BROKER, "", ("log.retention.ms", DELETE, None)))
-    assert topics.effective({}, context.settings)["retention.ms"] == 604_800_000
 
 
 async def test_validate_only_stores_nothing() -> None:

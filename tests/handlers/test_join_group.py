@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from broker.handlers.join_group import API
 from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
@@ -76,18 +74,6 @@ async def test_a_join_does_not_wait_for_replicas() -> None:
     await asyncio.sleep(0)
     assert joining.done()
     assert joining.result().generation_id == 1
-
-
-@pytest.mark.parametrize("session_ms", [5999, 1_800_001])
-async def test_CLS_06_sessions_have_a_range(session_ms: int) -> None:
-    """INVALID_SESSION_TIMEOUT, with the member id."""
-    answer = await Stage().ask(API, request(member_id="m", session_timeout_ms=session_ms), 9)
-    assert answer == refusal(ErrorCode.INVALID_SESSION_TIMEOUT, "m", 9)
-
-
-async def test_CLS_07_a_group_has_a_name() -> None:
-    """INVALID_GROUP_ID, with the member id."""
-    assert await Stage().ask(API, request(group_id="", member_id="m"), 6) == refusal(ErrorCode.INVALID_GROUP_ID, "m", 6)
 
 
 async def test_joining_needs_read_on_the_group() -> None:

@@ -8,7 +8,7 @@ from broker.handlers.list_config_resources import API
 from broker.request.context import ResourceType
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
-from tests.handlers.configs_harness import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+from tests.handlers.configs_harness import GROUP, METRICS, TOPIC, Context
 
 
 def filled() -> Context:
@@ -34,13 +34,6 @@ async def listed(context: Context, *types: int, version: int = 1) -> list[tuple[
     return [(each.resource_type, each.resource_name) for each in response.config_resources]
 
 
-async def test_CFG_15_all_kinds_in_kafkas_order() -> None:
-    """Groups, subscriptions, loggers, brokers, topics."""
-    everything = [(GROUP, "g"), (METRICS, "s"), (LOGGER, "1"), (BROKER, "1"), (TOPIC, "foo")]
-    assert await listed(filled()) == everything
-    assert await listed(filled(), TOPIC, GROUP, TOPIC) == [(GROUP, "g"), (TOPIC, "foo")]
-
-
 async def test_v0_lists_client_metrics_only() -> None:
     """It was ListClientMetricsResources then (KIP-714)."""
     assert await listed(filled(), version=0) == [(METRICS, "s")]
@@ -51,16 +44,6 @@ async def test_a_subscription_without_settings_is_not_listed() -> None:
     context = filled()
     context.metadata.submit(lambda _now_ms: context.machine.alter_configs([NewConfigs(METRICS, "s", {})]))
     assert await listed(context, METRICS) == []
-
-
-async def test_CFG_15_an_unknown_kind_is_not_supported() -> None:
-    """UNSUPPORTED_VERSION, with an empty list."""
-    context = Context()
-    request = ListConfigResourcesRequest([2, 99])
-    with pytest.raises(KafkaError) as refusal:
-        await API.handle(request, context.request(API))
-    answer = API.refuse(request, refusal.value, 1)
-    assert (answer.error_code, list(answer.config_resources)) == (ErrorCode.UNSUPPORTED_VERSION, [])
 
 
 async def test_without_describe_on_the_cluster_nothing_is_listed() -> None:

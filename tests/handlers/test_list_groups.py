@@ -74,14 +74,6 @@ async def test_groups_are_listed(version: int) -> None:
     ]
 
 
-async def test_CLS_43_filters_do_not_care_for_case() -> None:
-    """Nor for blanks; an unknown one matches nothing."""
-    stage = await peopled()
-    assert await listed(stage, states_filter=["EMPTY "], types_filter=["Classic"]) == {"e"}
-    assert await listed(stage, states_filter=["stable", "nonsense"]) == {"s"}
-    assert await listed(stage, types_filter=["nonsense"]) == set()
-
-
 async def test_only_what_one_may_describe_is_listed() -> None:
     """The cluster shows all; else each group by itself."""
     stage = await peopled()

@@ -49,16 +49,6 @@ async def test_every_version_returns_brokers_and_partitions(version: int) -> Non
     assert answer.cluster_id == (CLUSTER_ID if version >= 2 else None)
 
 
-async def test_MET_01_null_is_all_and_empty_is_none() -> None:
-    """In v0, which knows no null, empty is all."""
-    stage = AdminStage()
-    stage.topic("t")
-    counts = [
-        len((await stage.ask(API, MetadataRequest(asked), v)).topics) for v, asked in ((0, ()), (1, ()), (1, None))
-    ]
-    assert counts == [1, 0, 1]
-
-
 @pytest.mark.parametrize(
     "wrong", [MetadataRequestTopic("t", UNUSED_ID), MetadataRequestTopic(None, UNUSED_ID), MetadataRequestTopic(None)]
 )
@@ -93,24 +83,6 @@ async def test_M2_M3_ids_win_over_names() -> None:
         (ErrorCode.UNKNOWN_TOPIC_ID, None, UNUSED_ID),
         (ErrorCode.NONE, "t", topic.id),
     ]
-
-
-async def test_MET_10_topics_that_may_not_be_described_are_hidden() -> None:
-    """Left out of all topics; refused by name without the id, and by id without the name."""
-    stage = AdminStage()
-    stage.topic("open")
-    secret = stage.topic("secret")
-    denied = {(DESCRIBE, TOPIC, "secret"), (DESCRIBE, TOPIC, "no")}
-    everything = await stage.ask(API, MetadataRequest(None), denied=denied)
-    assert [t.name for t in everything.topics] == ["open"]
-    named = await stage.ask(API, names("secret", "no", "open"), denied=denied)
-    assert [(t.error_code, t.name, t.topic_id is None, t.partitions == ()) for t in named.topics] == [
-        (ErrorCode.NONE, "open", False, False),
-        (DENIED, "secret", True, True),
-        (DENIED, "no", True, True),
-    ]
-    (by_id,) = (await stage.ask(API, ids(secret.id), denied=denied)).topics
-    assert (by_id.error_code, by_id.name, by_id.topic_id) == (DENIED, None, secret.id)
 
 
 @pytest.mark.parametrize(("operations", "created"), [({CLUSTER}, True), ({TOPIC}, True), ({CLUSTER, TOPIC}, False)])
@@ -178,38 +150,6 @@ async def test_versions_before_4_always_want_creation(version: int) -> None:
     stage = AdminStage()
     await stage.ask(API, names("new"), version)
     assert ("new" in stage.image.topics) is (version < 4)
-
-
-async def test_MET_03_MET_04_illegal_and_missing_names() -> None:
-    """INVALID_TOPIC_EXCEPTION and UNKNOWN_TOPIC_OR_PARTITION, no ids, nothing created; the metadata topic is hidden."""
-    stage = AdminStage()
-    answer = await stage.ask(API, names("a b", "__cluster_metadata", create=True))
-    assert [t.error_code for t in answer.topics] == [ErrorCode.INVALID_TOPIC_EXCEPTION, UNKNOWN]
-    answer = await stage.ask(API, names("nope", "a/b"))
-    assert [t.error_code for t in answer.topics] == [UNKNOWN, ErrorCode.INVALID_TOPIC_EXCEPTION]
-    assert [t.topic_id for t in answer.topics] == [None, None]
-    off = AdminStage(1, {"auto.create.topics.enable": "false"})
-    await off.ask(API, names("new", create=True))
-    assert (stage.image.topics, off.image.topics) == ({}, {})
-
-
-async def test_MET_07_authorized_operations_only_when_asked() -> None:
-    """For what is found or missing, not for what is denied or an unknown id."""
-    stage = AdminStage()
-    stage.topic("t")
-    denied = {(AclOperation.WRITE, TOPIC, "t"), (DESCRIBE, TOPIC, "secret")}
-    request = names("t", "no", "secret")
-    request.include_topic_authorized_operations = True
-    answer = await stage.ask(API, request, 8, denied=denied)
-    assert [t.topic_authorized_operations for t in answer.topics] == [
-        3576 & ~(1 << AclOperation.WRITE),
-        3576,
-        NOT_ASKED,
-    ]
-    request = ids(UNUSED_ID)
-    request.include_topic_authorized_operations = True
-    assert [t.topic_authorized_operations for t in (await stage.ask(API, request)).topics] == [NOT_ASKED]
-    assert [t.topic_authorized_operations for t in (await stage.ask(API, names("t"))).topics] == [NOT_ASKED]
 
 
 async def test_cluster_operations_need_describe() -> None:

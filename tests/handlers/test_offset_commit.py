@@ -77,25 +77,12 @@ async def test_OFF_02_a_generation_needs_a_group() -> None:
     assert codes(await stage.ask(API, given, 9)) == [("foo", {0: 69, 1: 69})]
 
 
-async def test_CLS_07_the_empty_group_is_a_group() -> None:
-    """Offsets may be committed to it."""
-    assert codes(await Stage().ask(API, request(("foo", {0: 5}), group_id=""), 9)) == [("foo", {0: 0})]
-
-
 async def test_what_is_not_there_cannot_be_committed() -> None:
     """Unknown topics and partitions have their error; the rest is committed, one entry per topic."""
     stage = Stage()
     answer = await stage.ask(API, request(("foo", {0: 5, 9: 9}), ("none", {0: 1}), ("bar", {0: 2})), 9)
     assert codes(answer) == [("foo", {9: 3, 0: 0}), ("none", {0: 3}), ("bar", {0: 0})]
     assert len(stage.log_of("g").records) == 2
-
-
-async def test_OFF_10_an_unknown_topic_id_is_an_error() -> None:
-    """UNKNOWN_TOPIC_ID for it alone; the zero id is unknown too."""
-    stage = Stage()
-    stranger = UUID(int=99)
-    answer = await stage.ask(API, request((stranger, {0: 5}), (stage.foo, {0: 5, 9: 9}), ("", {0: 1})), 10)
-    assert codes(answer) == [(stranger, {0: 100}), (stage.foo, {9: 3, 0: 0}), ("", {0: 100})]
 
 
 async def test_committing_needs_read_on_group_and_topic() -> None:
@@ -138,15 +125,6 @@ async def test_the_logs_errors_have_other_names(refusal: ErrorCode, answered: in
     stage = Stage()
     stage.log_of("g").refuse = refusal
     assert codes(await stage.ask(API, request(("foo", {0: 5})), 9)) == [("foo", {0: answered})]
-
-
-async def test_OFF_09_an_old_version_names_the_end() -> None:
-    """RetentionTimeMs of versions 2 to 4."""
-    stage = Stage()
-    await stage.ask(API, request(("foo", {0: 5}), retention_time_ms=1000), 4)
-    (record,) = [decode(*raw) for raw in stage.log_of("g").records]
-    assert isinstance(record, OffsetCommit)
-    assert record.expire_timestamp_ms == START_MS + 1000
 
 
 class Counted:

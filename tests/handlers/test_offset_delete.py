@@ -41,15 +41,6 @@ async def with_offset() -> Stage:
     return stage
 
 
-async def test_OFF_23_offsets_are_forgotten() -> None:
-    """Whether or not there were any; partitions that do not exist or may not be read have an error."""
-    stage = await with_offset()
-    given = request(foo=[0, 1, 9], none=[0], bar=[0])
-    answer = await stage.ask(API, given, 0, {(AclOperation.READ, "bar")})
-    assert codes(answer) == (0, {"foo": {9: 3, 0: 0, 1: 0}, "none": {0: 3}, "bar": {0: 29}})
-    assert stage.group_coordinator("g").machine.offsets.topics("g") == {}
-
-
 async def test_a_groups_error_is_answered_without_topics() -> None:
     """The group's error is at the top level; a subscribed topic has its error on the partition."""
     stage = await with_offset()

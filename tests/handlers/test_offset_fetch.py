@@ -86,34 +86,6 @@ async def test_offsets_are_fetched_by_id() -> None:
     assert found(group) == [(stage.foo, {0: 5, 1: -1}), (stage.bar, {0: 7}), (stranger, {0: -200})]
 
 
-async def test_OFF_11_a_topic_that_is_created_again_has_no_offsets() -> None:
-    """The stored id is another one."""
-    stage = await with_offsets("g")
-    stage.forget_topic("foo")
-    again = stage.topic("foo", 1)
-    (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted((again, [0]))]), 10)).groups
-    assert found(group) == [(again, {0: -1})]
-
-
-async def test_OFF_19_permissions_are_checked_group_by_group() -> None:
-    """A denied group has GROUP_AUTHORIZATION_FAILED and no topics; the others have theirs."""
-    stage = await with_offsets("g", "h")
-    request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=group_id) for group_id in ("g", "h")])
-    g, h = (await stage.ask(API, request, 8, {(AclOperation.DESCRIBE, "h")})).groups
-    assert (g.group_id, g.error_code, found(g)) == ("g", ErrorCode.NONE, [("foo", {0: 5})])
-    assert (h.group_id, h.error_code, h.topics) == ("h", ErrorCode.GROUP_AUTHORIZATION_FAILED, ())
-
-
-async def test_OFF_20_all_topics_by_id_are_those_that_exist() -> None:
-    """A topic that is gone from the metadata is left out."""
-    stage = await with_offsets("g")
-    stage.forget_topic("bar")
-    (by_id,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), 10)).groups
-    assert found(by_id) == [(stage.foo, {0: 5})]
-    (by_name,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), 9)).groups
-    assert found(by_name) == [("foo", {0: 5}), ("bar", {0: 7})]
-
-
 @pytest.mark.parametrize("version", [9, 10])
 async def test_a_topic_one_may_not_describe(version: int) -> None:
     """TOPIC_AUTHORIZATION_FAILED where it was named, after the others; hidden where all were asked for."""

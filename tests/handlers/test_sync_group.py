@@ -2,12 +2,8 @@
 
 import asyncio
 
-import pytest
-
 from broker.handlers.join_group import API as JOIN
 from broker.handlers.sync_group import API
-from broker.request.context import AclOperation
-from protocol.errors import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.handlers.group_harness import Stage
 from tests.handlers.test_join_group import request as join_request
@@ -44,25 +40,3 @@ async def test_an_assignment_that_is_not_replicated_is_not_given_to_a_member_yet
     assert not any(each.done() for each in syncs)
     log.replicate(len(log.records))
     assert [(await each).assignment for each in syncs] == [b"next", b"next"]
-
-
-@pytest.mark.parametrize("named", [("consumer", None), (None, "range"), ("consumer", "sticky"), ("connect", "range")])
-async def test_CLS_17_the_protocol_of_a_sync_has_to_be_the_groups(named: tuple[str | None, str | None]) -> None:
-    """From version 5 on: missing or wrong names are inconsistent; missing ones are refused before anything else."""
-    stage = Stage()
-    member_id, generation = await stage.join()
-    request = SyncGroupRequest("g", generation, member_id, protocol_type=named[0], protocol_name=named[1])
-    denied = {(AclOperation.READ, "g")} if None in named else ()
-    assert await stage.ask(API, request, 5, denied) == SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-
-
-async def test_CLS_07_refusals_of_the_gate() -> None:
-    """INVALID_GROUP_ID without a name, then errors for a missing permission and for a shard that is elsewhere."""
-    stage = Stage()
-    request = SyncGroupRequest("g", 1, "m")
-    assert (await stage.ask(API, SyncGroupRequest("", 1, "m"), 4)).error_code is ErrorCode.INVALID_GROUP_ID
-    denied = await stage.ask(API, request, 4, {(AclOperation.READ, "g")})
-    assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
-    assert (await stage.ask(API, request, 4)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
-    stage.coordinators.groups.clear()
-    assert (await stage.ask(API, request, 4)).error_code is ErrorCode.NOT_COORDINATOR

@@ -21,7 +21,6 @@ from tests.handlers.test_end_txn import opened
 from tests.handlers.transaction_harness import Stage
 
 ALTER = (AclOperation.ALTER, "kafka-cluster")
-ACTION = (AclOperation.CLUSTER_ACTION, "kafka-cluster")
 
 
 def marker(producer_id: int, topic: str, *partitions: int) -> WritableTxnMarker:
@@ -38,16 +37,6 @@ async def marked(stage: Stage, *markers: WritableTxnMarker, **more: Any) -> dict
         }
         for result in answer.markers
     }
-
-
-async def test_MRK_01_08_markers_go_to_the_partitions_that_are_led_here() -> None:
-    """Each with its own code; those of one producer are answered together. A partition without a replica here: 3."""
-    stage = Stage()
-    stage.topic("foo", 2)
-    stage.topic("bar", leader=2)
-    answer = await marked(stage, marker(7, "foo", 0, 1, 9), marker(7, "bar", 0), marker(8, "foo", 0))
-    assert answer == {7: {("foo", 0): 0, ("foo", 1): 0, ("foo", 9): 3, ("bar", 0): 3}, 8: {("foo", 0): 0}}
-    assert stage.partitions["foo", 0].markers == [(7, 2, True, 5, 2), (8, 2, True, 5, 2)]
 
 
 async def test_no_markers_no_results() -> None:
@@ -68,15 +57,6 @@ async def test_results_of_markers_are_in_the_order_of_tables() -> None:
         (8, [("delta", 0), ("gamma", 0), ("gamma", 5), ("gamma", 17)]),
         (9, [("eta", 2), ("eta", 0), ("eta", 1)]),
     ]
-
-
-async def test_MRK_09_either_right_is_enough() -> None:
-    """CLUSTER_AUTHORIZATION_FAILED in every partition without both."""
-    stage = Stage()
-    stage.topic("foo")
-    assert await marked(stage, marker(7, "foo", 0), denied=[ALTER]) == {7: {("foo", 0): 0}}
-    assert await marked(stage, marker(7, "foo", 0), denied=[ACTION]) == {7: {("foo", 0): 0}}
-    assert await marked(stage, marker(7, "foo", 0), denied=[ALTER, ACTION]) == {7: {("foo", 0): 31}}
 
 
 async def test_LSO_03_the_answer_waits_for_replication() -> None:
@@ -182,40 +162,9 @@ async def test_a_partition_that_a_marker_names_twice() -> None:
         assert len(stage.partitions[topic, 0].markers) == count
 
 
-async def described(stage: Stage, *names: str, **more: Any) -> list[tuple[object, ...]]:
-    """The description of each id."""
-    answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(names), 0, **more)
-    return [
-        (
-            int(s.error_code), s.transactional_id, s.transaction_state, s.transaction_timeout_ms,
-            s.transaction_start_time_ms, s.producer_id, s.producer_epoch,
-            {topic.topic: list(topic.partitions) for topic in s.topics},
-        )
-        for s in answer.transaction_states
-    ]  # fmt: skip
-
-
 def unknown(code: int, name: str) -> tuple[object, ...]:
     """An error entry: the id, and nothing else."""
     return (code, name, "", 0, 0, 0, 0, {})
-
-
-async def test_DESC_01_ids_are_described_one_by_one() -> None:
-    """Each id has an error or a description; topics that the requester may not see are left out."""
-    stage = Stage()
-    stage.topic("foo")
-    stage.topic("bar")
-    await opened(stage, "foo", "bar")
-    start_ms = stage.clock.now_ms()
-    reported = (0, "tx", "Ongoing", 60_000, start_ms, 1000, 0, {"bar": [0], "foo": [0]})
-    assert await described(stage, "tx", "none", "") == [reported, unknown(105, "none"), unknown(42, "")]
-    hidden = await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "bar")])
-    assert hidden == [(*reported[:-1], {"foo": [0]})]
-    assert await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "tx")]) == [unknown(53, "tx")]
-    assert await described(stage, "tx", broker_id=2) == [unknown(16, "tx")]
-    for index in range(4):
-        stage.coordinate(index, 2, load=False)
-    assert await described(stage, "tx", broker_id=2) == [unknown(14, "tx")]
 
 
 async def listed(stage: Stage, version: int = 2, **more: Any) -> tuple[int, list[str], dict[str, str]]:
@@ -224,21 +173,6 @@ async def listed(stage: Stage, version: int = 2, **more: Any) -> tuple[int, list
     answer = await stage.ask(list_transactions.API, ListTransactionsRequest(**more), version, **context)
     states = {s.transactional_id: s.transaction_state for s in answer.transaction_states}
     return int(answer.error_code), list(answer.unknown_state_filters), states
-
-
-async def test_LIST_01_02_unknown_states_are_named_and_ask_for_nothing() -> None:
-    """Unknown states are returned as such and select nothing; states are compared with their case."""
-    stage = Stage()
-    stage.topic("foo")
-    await opened(stage, "foo")
-    assert await listed(stage) == (0, [], {"tx": "Ongoing"})
-    assert await listed(stage, state_filters=["Ongoing", "Bogus"]) == (0, ["Bogus"], {"tx": "Ongoing"})
-    assert await listed(stage, state_filters=["ongoing"]) == (0, ["ongoing"], {})
-
-
-async def test_LIST_04_a_broken_pattern_is_an_error() -> None:
-    """INVALID_REGULAR_EXPRESSION, and nothing is listed."""
-    assert await listed(Stage(), transactional_id_pattern="(") == (128, [], {})
 
 
 async def test_ids_that_may_not_be_seen_are_not_listed() -> None:

@@ -19,8 +19,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
-from tests.coordination.group.subscriptions import subscription
+from tests.coordination.group.harness import START_MS, Client, Context, G, stable
 
 OK, NEW_ID, OLD_ID = ErrorCode.NONE, UUID(int=2), UUID(int=1)
 
@@ -41,17 +40,6 @@ def delete(context: Context, topic: str, *partitions: int) -> dict[int, ErrorCod
     return {p.partition_index: p.error_code for p in answer.message.topics[0].partitions}
 
 
-def test_OFF_01_a_commit_without_a_member_makes_a_simple_group() -> None:
-    """It is classic, Empty, of no type, and has no record but its offsets."""
-    context = Context()
-    assert context.commit("foo", {0: 5}, topic_id=NEW_ID, metadata={0: "note"}) == {0: OK}
-    assert context.records == [OffsetCommit(G, "foo", 0, 5, -1, "note", START_MS, topic_id=NEW_ID)]
-    assert context.offset("foo") == 5
-    (listed,) = context.machine.administration.listed((), ())
-    assert (listed.group_type, listed.group_state, listed.protocol_type) == ("classic", "Empty", "")
-    assert context.reloaded().offset("foo") == 5
-
-
 @pytest.mark.parametrize(
     ("knows", "code"), [(False, ErrorCode.ILLEGAL_GENERATION), (True, ErrorCode.GROUP_ID_NOT_FOUND)]
 )
@@ -60,45 +48,6 @@ def test_OFF_02_a_generation_needs_a_group(knows: bool, code: ErrorCode) -> None
     context = Context()
     assert context.commit("foo", {0: 5}, 3, "m", knows_stale_epochs=knows) is code
     assert not context.machine.groups
-
-
-def test_OFF_03_a_stable_group_takes_members_commits_only() -> None:
-    """UNKNOWN_MEMBER_ID without a member id."""
-    context = Context()
-    stable(Client(context))
-    assert context.commit("foo", {0: 5}) is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_OFF_04_a_member_is_fenced() -> None:
-    """Another generation, an unknown member or instance, and another member's instance have an error each."""
-    context = Context()
-    member, static = stable(Client(context), Client(context, instance_id="i1"))
-    generation, member_id = member.generation, member.member_id
-    assert context.commit("foo", {0: 5}, generation - 1, member_id) is ErrorCode.ILLEGAL_GENERATION
-    assert context.commit("foo", {0: 5}, -1, member_id) is ErrorCode.ILLEGAL_GENERATION
-    assert context.commit("foo", {0: 5}, generation, "zz") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert context.commit("foo", {0: 5}, generation, "") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert context.commit("foo", {0: 5}, generation, member_id, instance_id="i1") is ErrorCode.FENCED_INSTANCE_ID
-    assert context.commit("foo", {0: 5}, generation, member_id, instance_id="i9") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert context.offset("foo") == -1
-    assert context.commit("foo", {0: 5}, generation, static.member_id, instance_id="i1") == {0: OK}
-
-
-def test_OFF_05_commits_are_refused_while_the_group_completes() -> None:
-    """REBALANCE_IN_PROGRESS, until the leader has synced."""
-    context = Context()
-    (client,) = assembled(Client(context))
-    assert context.commit("foo", {0: 5}, client.generation, client.member_id) is ErrorCode.REBALANCE_IN_PROGRESS
-
-
-def test_OFF_06_a_member_commits_while_others_join() -> None:
-    """PreparingRebalance takes commits of the old generation, and they keep the session."""
-    context = Context()
-    first, second = stable(Client(context), Client(context))
-    first.start()
-    context.advance(9000)
-    assert context.commit("foo", {0: 6}, second.generation, second.member_id) == {0: OK}
-    assert context.due_in("member", G, second.member_id) == 10_000
 
 
 def test_a_commit_keeps_the_session() -> None:
@@ -111,29 +60,12 @@ def test_a_commit_keeps_the_session() -> None:
     assert client.heartbeat() is OK
 
 
-def test_OFF_07_metadata_has_a_limit() -> None:
-    """OFFSET_METADATA_TOO_LARGE for that partition only; quirk: UTF-16 units are counted, not bytes."""
-    context = Context()
-    metadata = {0: "x" * 4097, 1: "ü" * 4096, 2: "😀" * 2049}
-    too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
-    assert context.commit("foo", {0: 1, 1: 1, 2: 1}, metadata=metadata) == {0: too_large, 1: OK, 2: too_large}
-    assert [context.offset("foo", partition) for partition in range(3)] == [-1, 1, -1]
-
-
 def test_a_group_is_made_even_if_no_offset_was_accepted() -> None:
     """In memory only: it is gone with the coordinator."""
     context = Context()
     context.commit("foo", {0: 1}, metadata={0: "x" * 4097})
     assert G in context.machine.groups
     assert not context.reloaded().machine.groups
-
-
-def test_OFF_08_any_offset_is_stored() -> None:
-    """Negative ones too; null metadata is empty."""
-    context = Context()
-    assert context.commit("foo", {0: -5}, metadata={0: None}) == {0: OK}
-    assert context.offset("foo") == -5
-    assert fetch(context).topics[0].partitions == [OffsetFetchResponsePartitions(0, -5, -1, "")]
 
 
 def test_commits_that_are_not_replicated_are_not_fetched() -> None:
@@ -178,19 +110,6 @@ def test_a_deletion_that_is_not_replicated_is_not_seen() -> None:
     assert context.offset("foo") == -1
 
 
-def test_OFF_09_an_offset_may_name_its_end() -> None:
-    """RetentionTimeMs of versions 2 to 4: remembered in a value of version 1, gone at the next check after it."""
-    context = Context({"offsets.retention.check.interval.ms": 700})
-    assert context.commit("foo", {0: 5}, retention_time_ms=1000) == {0: OK}
-    assert context.records == [
-        OffsetCommit(G, "foo", 0, 5, -1, "", START_MS, START_MS + 1000, version=1),
-    ]
-    context.advance(1399)
-    assert context.offset("foo") == 5
-    context.advance(1)
-    assert context.offset("foo") == -1
-
-
 def test_a_retention_without_end_wraps() -> None:
     """Quirk: the offset is stored, and has expired by the next check (``OffsetMetadataManager.expireTimestampMs``)."""
     context = Context({"offsets.retention.check.interval.ms": 700})
@@ -200,19 +119,6 @@ def test_a_retention_without_end_wraps() -> None:
     assert context.offset("foo") == 5
     context.advance(1)
     assert context.offset("foo") == -1
-
-
-def test_OFF_11_an_offset_belongs_to_one_topic_id() -> None:
-    """Asked for by another id it is not there; unknown ids on either side match."""
-    context = Context()
-    context.commit("foo", {0: 5}, topic_id=OLD_ID)
-    context.commit("bar", {0: 6})
-
-    def found(name: str, topic_id: UUID | None) -> int:
-        answer = fetch(context, OffsetFetchRequestTopics(name, [0], topic_id))
-        return answer.topics[0].partitions[0].committed_offset
-
-    assert (found("foo", OLD_ID), found("foo", NEW_ID), found("foo", None), found("bar", NEW_ID)) == (5, -1, 5, 6)
 
 
 def test_an_older_broker_stores_no_topic_ids() -> None:
@@ -246,19 +152,6 @@ def test_an_absent_group_has_no_offsets() -> None:
     answer = fetch(Context(), OffsetFetchRequestTopics("foo", [0]))
     assert answer.error_code is OK
     assert answer.topics[0].partitions == [OffsetFetchResponsePartitions(0, -1, -1, "")]
-
-
-def test_OFF_23_a_subscribed_topic_keeps_its_offsets() -> None:
-    """86; others are forgotten with a tombstone where there is something to forget."""
-    context = Context()
-    (client,) = stable(Client(context, [("range", subscription("foo"))]))
-    for topic in ("foo", "bar"):
-        context.commit(topic, {0: 5}, client.generation, client.member_id)
-    records = len(context.records)
-    assert delete(context, "foo", 0) == {0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
-    assert delete(context, "bar", 0, 1) == {0: OK, 1: OK}
-    assert context.records[records:] == [OffsetCommitTombstone(G, "bar", 0)]
-    assert (context.offset("foo"), context.offset("bar")) == (5, -1)
 
 
 def test_unknown_subscriptions_are_subscriptions_to_everything() -> None:

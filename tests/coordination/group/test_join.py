@@ -1,81 +1,12 @@
 """JoinGroup: who may join, what it hears, and when that starts a rebalance (groups A.4, A.6)."""
 
-import re
-
 import pytest
 
-from broker.coordination.group.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
 from broker.coordination.group.classic.states import State
 from protocol.errors import ErrorCode
-from protocol.log_records.group import GroupMember, GroupMetadata
-from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from protocol.log_records.group import GroupMetadata
+from protocol.messages.join_group import JoinGroupResponse
 from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
-
-
-def test_CLS_01_a_first_join_is_answered_with_a_member_id() -> None:
-    """A dynamic member of version 4 gets an id and nothing else; the group is there, Empty, and remembered."""
-    context = Context()
-    client = Client(context, version=4, client_id="cid")
-    answer = client.ask()
-    assert answer.message == JoinGroupResponse(
-        ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None, member_id=answer.message.member_id
-    )
-    assert re.fullmatch(r"cid-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", answer.message.member_id)
-    assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
-    assert context.due_in("member", G, answer.message.member_id) == client.session_ms
-    (listed,) = context.machine.administration.listed((), ())
-    assert (listed.group_id, listed.group_state, listed.group_type, listed.protocol_type) == (G, "Empty", "classic", "")
-
-
-def test_CLS_02_the_id_joins() -> None:
-    """With its id the member gets generation 1, leads, and sees itself."""
-    context = Context()
-    client = Client(context)
-    client.start()
-    context.advance(0)
-    assert client.joined() == JoinGroupResponse(
-        generation_id=1,
-        protocol_type="consumer",
-        protocol_name="range",
-        leader=client.member_id,
-        member_id=client.member_id,
-        members=(JoinGroupResponseMember(client.member_id, b"meta"),),
-    )
-    assert len(context.records) == 1
-    assert context.due_in("member", G, client.member_id) == client.session_ms
-    assert context.due_in("sync", G) == client.rebalance_ms
-
-
-def test_CLS_03_old_versions_join_directly() -> None:
-    """Version 3 knows no MEMBER_ID_REQUIRED; before its answer, its session cannot expire."""
-    context = Context({"group.initial.rebalance.delay.ms": 3000})
-    client = Client(context, version=3)
-    assert client.ask().parked
-    (member_id,) = context.group().members
-    assert context.due_in("member", G, member_id) == NEW_MEMBER_JOIN_TIMEOUT_MS
-    assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
-    context.advance(3000)
-    assert client.joined().generation_id == 1
-
-
-def test_CLS_04_static_members_join_directly() -> None:
-    """An instance id makes the member id, and is never answered with MEMBER_ID_REQUIRED."""
-    context = Context()
-    client = Client(context, version=5, instance_id="i1")
-    client.start()
-    context.advance(0)
-    assert client.joined().member_id.startswith("i1-")
-    assert client.generation == 1
-
-
-def test_CLS_05_an_unknown_id_finds_no_group() -> None:
-    """Only a join without an id creates a group."""
-    context = Context()
-    client = Client(context, member_id="x")
-    answer = client.ask()
-    assert (answer.code, answer.message.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "x")
-    assert not context.machine.groups
-    assert not context.records
 
 
 @pytest.mark.parametrize(("protocol", "protocol_type"), [("roundrobin", "consumer"), ("range", "connect")])
@@ -98,17 +29,6 @@ def test_a_failed_first_join_leaves_an_empty_group(protocol_type: str, protocols
     assert client.ask().code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
     assert context.group().state is State.EMPTY
-
-
-def test_CLS_09_most_votes_win() -> None:
-    """Each member votes for what it wants most among what all know."""
-    context = Context()
-    clients = assembled(
-        Client(context, [("a", b""), ("b", b"")]),
-        Client(context, [("b", b""), ("a", b"")]),
-        Client(context, [("b", b""), ("a", b"")]),
-    )
-    assert all(client.parked.message.protocol_name == "b" for client in clients)
 
 
 @pytest.mark.parametrize(("names", "winner"), [(("sticky", "range"), "sticky"), (("a", "b"), "a")])
@@ -139,17 +59,6 @@ def test_a_member_with_a_single_protocol_twice_is_answered() -> None:
     assert [member.metadata for member in client.parked.message.members] == [b"1"]
 
 
-def test_CLS_20_a_leader_rejoins_while_the_group_completes() -> None:
-    """Unchanged, it gets the same generation again, and the members with it."""
-    context = Context()
-    leader, follower = assembled(Client(context), Client(context))
-    generation = leader.generation
-    again = leader.join()
-    assert again.generation_id == generation
-    assert {member.member_id for member in again.members} == {leader.member_id, follower.member_id}
-    assert follower.join().members == ()
-
-
 def test_a_changed_member_rebalances_while_the_group_completes() -> None:
     """Other protocols need another generation; parked SyncGroups get REBALANCE_IN_PROGRESS (groups A.4 J4.5)."""
     context = Context()
@@ -158,26 +67,6 @@ def test_a_changed_member_rebalances_while_the_group_completes() -> None:
     leader.protocols = [("range", b"changed")]
     assert leader.start().parked.parked
     assert waiting.code is ErrorCode.REBALANCE_IN_PROGRESS
-    follower.start()
-    assert leader.joined().generation_id == follower.joined().generation_id == 3
-
-
-def test_CLS_21_a_follower_rejoins_unchanged() -> None:
-    """It gets the current generation without members, and no other member notices."""
-    context = Context()
-    leader, follower = stable(Client(context), Client(context))
-    again = follower.join()
-    assert (again.generation_id, again.members, again.leader) == (leader.generation, (), leader.member_id)
-    assert leader.heartbeat() is ErrorCode.NONE
-
-
-def test_CLS_22_a_leader_that_rejoins_rebalances() -> None:
-    """Always, as it may have seen new partitions."""
-    context = Context()
-    leader, follower = stable(Client(context), Client(context))
-    assert leader.start().parked.parked
-    assert follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    assert context.due_in("join", G) == 60_000
     follower.start()
     assert leader.joined().generation_id == follower.joined().generation_id == 3
 
@@ -235,14 +124,6 @@ def test_an_empty_group_knows_no_member() -> None:
     assert client.ask().code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_CLS_28_a_full_group_takes_no_member() -> None:
-    """group.max.size: GROUP_MAX_SIZE_REACHED, with no id."""
-    context = Context({"group.max.size": 1})
-    stable(Client(context))
-    answer = Client(context).ask()
-    assert (answer.code, answer.message.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-
-
 def test_a_rebalance_takes_as_many_members_as_the_group_may_have() -> None:
     """Ids that were handed out do not count; the last to join is refused and forgotten (groups A.4 J2)."""
     context = Context({"group.max.size": 1, "group.initial.rebalance.delay.ms": 100})
@@ -253,33 +134,6 @@ def test_a_rebalance_takes_as_many_members_as_the_group_may_have() -> None:
     assert not context.group().pending
     context.advance(100)
     assert first.joined().generation_id == 1
-
-
-def test_CLS_34_a_static_follower_returns() -> None:
-    """It gets a new id and the same generation; the group does not rebalance, and its old id is fenced."""
-    context = Context()
-    leader, static = stable(Client(context), Client(context, instance_id="i1"))
-    records = len(context.records)
-    returned = Client(context, instance_id="i1", client_id="other")
-    answer = returned.join()
-    assert answer == JoinGroupResponse(
-        generation_id=static.generation,
-        protocol_type="consumer",
-        protocol_name="range",
-        leader=leader.member_id,
-        member_id=returned.member_id,
-    )
-    assert returned.member_id != static.member_id
-    (record,) = context.records[records:]
-    assert isinstance(record, GroupMetadata)
-    assert record.generation == static.generation
-    assert (
-        GroupMember(returned.member_id, "client", "/127.0.0.1", 60_000, 10_000, b"meta", b"a1", "i1") in record.members
-    )  # quirk: client id and host stay those of the old member
-    assert returned.sync().message.assignment == b"a1"
-    assert leader.heartbeat() is ErrorCode.NONE
-    assert static.heartbeat() is ErrorCode.FENCED_INSTANCE_ID
-    assert static.heartbeat(instance_id=None) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_returning_member_has_its_old_session_first() -> None:
@@ -306,31 +160,6 @@ def test_CLS_35_a_static_leader_returns() -> None:
     assert (answer.leader, answer.members, answer.skip_assignment) == (returned.member_id, (), False)
     assert old.member_id not in (static.member_id, returned.member_id)
     assert follower.heartbeat() is ErrorCode.NONE
-
-
-def test_CLS_36_a_static_member_returns_with_another_choice() -> None:
-    """Its protocols would change what is chosen: everybody rebalances."""
-    context = Context()
-    both = [("a", b""), ("b", b"")]
-    leader, _ = stable(Client(context, both), Client(context, both, instance_id="i1"))
-    returned = Client(context, [("b", b"")], instance_id="i1")
-    assert returned.start().parked.parked
-    assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    leader.start()
-    assert leader.joined().protocol_name == returned.joined().protocol_name == "b"
-
-
-def test_CLS_37_the_second_of_one_instance_fences_the_first() -> None:
-    """A parked join under the old id gets FENCED_INSTANCE_ID."""
-    context = Context()
-    (leader,) = stable(Client(context))
-    first = Client(context, instance_id="i1").start()
-    second = Client(context, instance_id="i1").start()
-    answer = first.parked.message
-    assert (answer.error_code, answer.leader) == (ErrorCode.FENCED_INSTANCE_ID, "")
-    assert answer.member_id.startswith("i1-")
-    members = {member.member_id for member in leader.join().members}
-    assert members == {leader.member_id, second.joined().member_id}
 
 
 def test_a_static_member_that_returns_while_the_group_completes_rebalances() -> None:

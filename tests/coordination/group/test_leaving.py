@@ -5,25 +5,10 @@ import pytest
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.offsets.expiry import EXPIRY_TIMER
 from protocol.errors import ErrorCode, KafkaError
-from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommitTombstone
-from protocol.messages.delete_groups import DeletableGroupResult
+from protocol.log_records.group import GroupMetadata
 from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity, MemberResponse
+from protocol.messages.leave_group import MemberIdentity
 from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
-
-
-def test_CLS_29_each_member_that_leaves_is_answered() -> None:
-    """One goes, one was never there; the rest rebalances."""
-    context = Context()
-    first, second = stable(Client(context), Client(context))
-    assert context.leave(second.identity(), MemberIdentity("zz")) == LeaveGroupResponse(
-        members=(
-            MemberResponse(second.member_id, None, ErrorCode.NONE),
-            MemberResponse("zz", None, ErrorCode.UNKNOWN_MEMBER_ID),
-        )
-    )
-    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    assert context.due_in("member", G, second.member_id) is None
 
 
 def test_CLS_30_an_instance_id_is_enough_to_leave() -> None:
@@ -35,34 +20,6 @@ def test_CLS_30_an_instance_id_is_enough_to_leave() -> None:
     assert [member.error_code for member in answer.members] == [ErrorCode.NONE, unknown, unknown]
     assert answer.members[0].group_instance_id == "i1"
     assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_CLS_31_a_stranger_cannot_leave_for_an_instance() -> None:
-    """FENCED_INSTANCE_ID, and the member stays."""
-    context = Context()
-    first, static = stable(Client(context), Client(context, instance_id="i1"))
-    answer = context.leave(MemberIdentity("other", "i1"))
-    assert [member.error_code for member in answer.members] == [ErrorCode.FENCED_INSTANCE_ID]
-    assert first.heartbeat() is static.heartbeat() is ErrorCode.NONE
-
-
-def test_CLS_32_leaving_an_absent_group_is_refused_member_by_member() -> None:
-    """No top-level error; each entry has UNKNOWN_MEMBER_ID."""
-    context = Context()
-    answer = context.leave(MemberIdentity("a"), MemberIdentity("b"))
-    assert answer.error_code is ErrorCode.NONE
-    assert [member.error_code for member in answer.members] == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
-
-
-def test_CLS_33_the_last_one_leaves_an_empty_group() -> None:
-    """One generation on, with its type and nothing else; the answer waits for the record."""
-    context = Context()
-    (client,) = stable(Client(context))
-    context.leave(client.identity())
-    assert context.records[-1] == GroupMetadata(G, "consumer", 2, None, None, START_MS)
-    assert context.machine.administration.describe(G) == DescribedGroup(
-        group_id=G, group_state="Empty", protocol_type="consumer", members=[]
-    )
 
 
 def test_a_leave_that_cannot_be_remembered_is_refused() -> None:
@@ -172,62 +129,3 @@ def test_a_rebalancing_group_is_described_without_metadata() -> None:
     assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
     assert [member.member_metadata for member in described.members] == [b"", b""]
     assert {member.member_assignment for member in described.members} == {b"a0", b"a1"}
-
-
-def test_CLS_42_an_absent_group_is_not_found() -> None:
-    """What the versions make of it is the handler's business."""
-    context = Context()
-    with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
-        context.machine.administration.describe(G)
-
-
-def test_CLS_43_groups_are_listed_by_state_and_type() -> None:
-    """Filters are compared in lower case; an unknown one matches nothing."""
-    context = Context()
-    stable(Client(context, group_id="s"))
-    context.commit("foo", {0: 1}, group_id="e")
-    listed = context.machine.administration.listed
-    assert [group.group_id for group in listed({"empty"}, {"classic"})] == ["e"]
-    assert [group.group_id for group in listed({"stable", "dead"}, ())] == ["s"]
-    assert listed((), {"nonsense"}) == listed({"nonsense"}, ()) == listed((), {"consumer"}) == []
-    assert {group.group_id: group.protocol_type for group in listed((), ())} == {"s": "consumer", "e": ""}
-
-
-def test_CLS_44_only_empty_groups_are_deleted() -> None:
-    """Refused with members or without a group; else its offsets go first, then the group."""
-    context = Context()
-    (client,) = stable(Client(context))
-    context.commit("foo", {0: 7, 1: 8}, client.generation, client.member_id)
-
-    def delete() -> list[DeletableGroupResult]:
-        answer = context.ask(lambda to: context.machine.delete_groups([G, "none"], context.now_ms, to))
-        results: list[DeletableGroupResult] = answer.message
-        return results
-
-    absent = DeletableGroupResult("none", ErrorCode.GROUP_ID_NOT_FOUND)
-    assert delete() == [DeletableGroupResult(G, ErrorCode.NON_EMPTY_GROUP), absent]
-    context.leave(client.identity())
-    assert context.offset("foo") == 7
-    assert delete() == [DeletableGroupResult(G), absent]
-    assert context.records[-3:] == [
-        OffsetCommitTombstone(G, "foo", 0),
-        OffsetCommitTombstone(G, "foo", 1),
-        GroupMetadataTombstone(G),
-    ]
-    assert context.offset("foo") == -1
-    assert G not in context.machine.groups
-    assert client.ask().code is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_CLS_45_an_empty_group_without_offsets_goes_at_the_next_check() -> None:
-    """The retention does not matter; the check runs periodically."""
-    context = Context()
-    (client,) = stable(Client(context, session_ms=6000))
-    context.advance(6000)
-    context.advance(593_999)
-    assert G in context.machine.groups
-    context.advance(1)
-    assert context.records[-1] == GroupMetadataTombstone(G)
-    assert G not in context.machine.groups
-    assert context.due_in("offset-expiry") == 600_000
-    assert client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID

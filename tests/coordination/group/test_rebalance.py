@@ -1,102 +1,13 @@
 """The rebalance engine: initial delay, join phase, SyncGroup and the timers (groups A.5, A.7, A.8, A.10)."""
 
-from typing import Any
-
 import pytest
 
 from broker.coordination.group.classic.states import ENTERED_FROM, State
-from broker.settings.releases import release
 from protocol.errors import ErrorCode, KafkaError
-from protocol.log_records.group import GroupMember, GroupMetadata
+from protocol.log_records.group import GroupMetadata
 from protocol.messages.leave_group import MemberIdentity
 from protocol.messages.sync_group import SyncGroupResponse
 from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
-
-DELAY = {"group.initial.rebalance.delay.ms": 3000}
-
-
-def test_CLS_10_each_newcomer_opens_another_window() -> None:
-    """Joins at 0, 2000 and 5500 wait for the windows 3000, 6000 and 9000."""
-    context = Context(dict(DELAY))
-    clients = [Client(context, version=3).start()]
-    for pause in (2000, 3500):
-        context.advance(pause)
-        clients.append(Client(context, version=3).start())
-    context.advance(3499)
-    assert all(client.parked.parked for client in clients)
-    context.advance(1)
-    assert {client.joined().generation_id for client in clients} == {1}
-
-
-def test_CLS_11_the_windows_end_with_the_rebalance_timeout() -> None:
-    """Of a timeout of 4000 the second window gets what is left: 1000."""
-    context = Context(dict(DELAY))
-    clients = [Client(context, version=3, rebalance_ms=4000).start()]
-    for pause in (2900, 1000):
-        context.advance(pause)
-        clients.append(Client(context, version=3, rebalance_ms=4000).start())
-    context.advance(99)
-    assert all(client.parked.parked for client in clients)
-    context.advance(1)
-    assert {client.joined().generation_id for client in clients} == {1}
-
-
-def test_CLS_12_one_member_waits_one_window() -> None:
-    """No other member joins: it is answered after the delay."""
-    context = Context(dict(DELAY))
-    client = Client(context).start()
-    assert context.due_in("join", G) == 3000
-    context.advance(3000)
-    assert client.joined().generation_id == 1
-
-
-def test_CLS_13_followers_wait_for_the_leader() -> None:
-    """A follower's SyncGroup is parked; the leader's brings the assignments, which are remembered."""
-    context = Context()
-    leader, follower = assembled(Client(context), Client(context))
-    waiting = follower.sync()
-    assert waiting.parked
-    given = {leader.member_id: b"one", follower.member_id: b"two"}
-    assert leader.sync(given).message == SyncGroupResponse(
-        assignment=b"one", protocol_type="consumer", protocol_name="range"
-    )
-    assert waiting.message.assignment == b"two"
-    assert context.group().state is State.STABLE
-    record = context.records[-1]
-    assert isinstance(record, GroupMetadata)
-    assert (record.generation, record.protocol, record.leader) == (2, "range", leader.member_id)
-    assert set(record.members) == {
-        GroupMember(client.member_id, "client", "/127.0.0.1", 60_000, 10_000, b"meta", given[client.member_id])
-        for client in (leader, follower)
-    }
-    assert context.due_in("sync", G) is None
-
-
-def test_CLS_14_an_unlisted_member_gets_nothing() -> None:
-    """An empty assignment, and no error."""
-    context = Context()
-    leader, follower = assembled(Client(context), Client(context))
-    waiting = follower.sync()
-    leader.sync({leader.member_id: b"one", "stranger": b"lost"})
-    assert (waiting.code, waiting.message.assignment) == (ErrorCode.NONE, b"")
-
-
-def test_CLS_15_a_member_may_sync_again() -> None:
-    """The current assignment, without a new session (quirk)."""
-    context = Context()
-    _, follower = stable(Client(context), Client(context))
-    context.advance(1000)
-    assert follower.sync().message.assignment == b"a1"
-    assert context.due_in("member", G, follower.member_id) == 9000
-
-
-def test_CLS_16_another_generation_or_member_is_refused() -> None:
-    """ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID, for SyncGroup and Heartbeat alike."""
-    context = Context()
-    (client,) = stable(Client(context))
-    assert client.sync(generation=0).code is client.heartbeat(generation=0) is ErrorCode.ILLEGAL_GENERATION
-    assert client.sync(member_id="zz").code is client.heartbeat(member_id="zz") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert client.heartbeat(instance_id="i9") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_an_absent_or_empty_group_knows_no_member() -> None:
@@ -106,14 +17,6 @@ def test_an_absent_or_empty_group_knows_no_member() -> None:
     assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
     context.commit("foo", {0: 1})
     assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-@pytest.mark.parametrize("named", [{"protocol_name": "sticky"}, {"protocol_type": "connect"}])
-def test_CLS_17_a_sync_names_the_groups_protocol(named: dict[str, Any]) -> None:
-    """Another name or type than the group's: 23."""
-    context = Context()
-    (client,) = assembled(Client(context))
-    assert client.sync(**named).code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_CLS_18_a_newcomer_rebalances() -> None:
@@ -140,42 +43,6 @@ def test_a_heartbeat_during_a_rebalance_keeps_the_session() -> None:
     assert context.due_in("member", G, second.member_id) == 10_000
 
 
-def test_CLS_19_a_member_that_does_not_rejoin_is_removed() -> None:
-    """After the rebalance timeout the generation starts without it."""
-    context = Context()
-    first, second = stable(
-        Client(context, session_ms=100_000, rebalance_ms=1000), Client(context, session_ms=100_000, rebalance_ms=1000)
-    )
-    first.start()
-    context.advance(1000)
-    assert [member.member_id for member in first.joined().members] == [first.member_id]
-    assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_CLS_23_a_new_member_sends_parked_syncs_back_to_join() -> None:
-    """Parked SyncGroups get REBALANCE_IN_PROGRESS without protocol type and name; their sessions start again."""
-    context = Context()
-    _, follower = assembled(Client(context), Client(context))
-    waiting = follower.sync()
-    context.advance(5000)
-    Client(context).start()
-    assert waiting.message == SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
-    assert context.due_in("member", G, follower.member_id) == 10_000
-    assert context.due_in("sync", G) is None
-
-
-def test_CLS_24_a_member_that_does_not_sync_is_removed() -> None:
-    """After the rebalance timeout it is removed, and the others rebalance."""
-    context = Context()
-    leader, follower = assembled(Client(context, rebalance_ms=1000), Client(context, rebalance_ms=1000))
-    leader.sync({leader.member_id: b"x"})
-    assert leader.heartbeat() is ErrorCode.NONE
-    context.advance(1000)
-    assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    assert follower.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
-    assert context.due_in("member", G, follower.member_id) is None
-
-
 def test_a_group_in_which_no_member_syncs_becomes_empty() -> None:
     """Removing the last members leaves an Empty group, one generation on (groups A.5 R8)."""
     context = Context()
@@ -183,27 +50,6 @@ def test_a_group_in_which_no_member_syncs_becomes_empty() -> None:
     context.advance(1000)
     assert context.records[-1] == GroupMetadata(G, "consumer", 2, None, None, START_MS + 1000)
     assert client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_CLS_24_before_2_8_a_member_may_be_late() -> None:
-    """A member that sends heartbeats stays, however long it does not sync."""
-    for name, answered in (("2.5", ErrorCode.REBALANCE_IN_PROGRESS), ("2.7", ErrorCode.NONE)):
-        (client,) = assembled(Client(Context(behaves=release(name).has), rebalance_ms=1000))
-        for _ in range(5):
-            assert client.heartbeat() is answered
-            client.context.advance(1000)
-        assert client.sync({client.member_id: b"all"}).code is ErrorCode.NONE
-        assert client.heartbeat() is ErrorCode.NONE
-
-
-def test_CLS_25_a_silent_member_is_out() -> None:
-    """Its session ends: the others rebalance without it."""
-    context = Context()
-    first, second = stable(Client(context, session_ms=30_000), Client(context, session_ms=6000))
-    context.advance(6000)
-    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    assert [member.member_id for member in first.join().members] == [first.member_id]
-    assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_heartbeat_keeps_the_session() -> None:
@@ -225,17 +71,6 @@ def test_a_leader_that_falls_silent_is_followed_by_the_first_member() -> None:
     assert context.group().leader in {client.member_id for client in others}
 
 
-def test_CLS_26_a_parked_join_keeps_its_member_from_expiring() -> None:
-    """A parked member need not send heartbeats, however long the others take."""
-    context = Context()
-    first, second = stable(Client(context, session_ms=6000), Client(context, session_ms=100_000))
-    first.start()
-    context.advance(50_000)
-    second.start()
-    assert len(first.joined().members) == 2
-    assert context.due_in("member", G, first.member_id) == 6000
-
-
 def test_a_parked_sync_keeps_its_member_from_expiring() -> None:
     """The answer to a parked SyncGroup starts a new session (groups A.5 R9)."""
     context = Context()
@@ -245,18 +80,6 @@ def test_a_parked_sync_keeps_its_member_from_expiring() -> None:
     leader.sync({})
     assert waiting.code is ErrorCode.NONE
     assert context.due_in("member", G, follower.member_id) == 6000
-
-
-def test_CLS_27_an_unused_member_id_delays_a_join_for_its_session_only() -> None:
-    """An id that was handed out and does not join holds up the join phase for its session timeout, no longer."""
-    context = Context()
-    (first,) = stable(Client(context))
-    Client(context, session_ms=800).ask()
-    first.start()
-    context.advance(799)
-    assert first.parked.parked
-    context.advance(1)
-    assert len(first.joined().members) == 1
 
 
 def test_a_new_member_that_waits_too_long_has_to_join_again() -> None:
@@ -294,19 +117,6 @@ def test_an_initial_delay_that_is_over_ends_once_where_the_log_refuses_its_end()
     assert client.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
     context.advance(200_000)
     assert (context.group().state, context.group().generation) == (State.EMPTY, 1)
-
-
-def test_CLS_38_a_static_member_may_miss_a_rebalance() -> None:
-    """It is kept when the join phase ends, and removed if it does not sync either."""
-    context = Context()
-    first, static = stable(Client(context, rebalance_ms=1000), Client(context, instance_id="i1", rebalance_ms=1000))
-    first.start()
-    context.advance(1000)
-    assert {m.member_id for m in first.joined().members} == {first.member_id, static.member_id}
-    first.sync({})
-    context.advance(1000)
-    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_rebalance_that_no_member_joins_waits_on() -> None:

@@ -56,22 +56,6 @@ def test_a_member_that_is_there_stays_although_its_heartbeats_cannot_be_remember
     assert context.due_in("share-session", G, member.member_id) == SESSION_MS
 
 
-def test_SHR_01_partitions_are_assigned_once_they_have_a_state(context: Context, cluster: Cluster) -> None:
-    """Epoch 2 and nothing at first; the next epoch and all partitions after the assignment interval."""
-    member = ShareConsumer(context)
-    first = member.join()
-    assert (first.error_code, first.member_epoch, first.heartbeat_interval_ms) == (0, 2, 5000)
-    assert first.assignment is not None
-    assert not first.assignment.topic_partitions
-    foo = cluster.by_name["foo"].id
-    (asked,) = initialize(context)
-    assert (asked.group_id, asked.state_epoch, asked.offsets) == (G, 2, {foo: {0: -1, 1: -1, 2: -1}})
-    assert member.beat().member_epoch == 2
-    context.advance(INTERVAL_MS)
-    assert (member.beat().member_epoch, member.owned) == (3, {foo: [0, 1, 2]})
-    assert member.beat().assignment is None
-
-
 def test_records_of_the_first_heartbeats(context: Context, cluster: Cluster) -> None:
     """In Kafka's order; the initialization is the last record."""
     ShareConsumer(context).join()
@@ -131,33 +115,6 @@ def test_SHR_04_members_share_partitions(context: Context) -> None:
     owned = [sorted(index for indexes in member.owned.values() for index in indexes) for member in members]
     assert {index for indexes in owned for index in indexes} == {0, 1, 2}
     assert sorted(map(len, owned)) == [1, 1, 2, 2]
-
-
-@pytest.mark.parametrize("silent", [True, False])
-def test_SHR_06_members_that_go(context: Context, silent: bool) -> None:
-    """By a heartbeat or by silence: three tombstones and a new epoch; a group without members is Empty."""
-    first, second = ShareConsumer(context, "m1"), ShareConsumer(context, "m2")
-    assembled(context, first, second)
-    epoch, written = group(context).epoch, len(context.records)
-    if silent:
-        for _ in range(10):
-            context.advance(SESSION_MS // 9)
-            first.beat()
-    else:
-        assert second.beat(-1).member_epoch == -1
-        assert second.epoch == -1
-    kinds = [record.kind for record in context.records[written:] if isinstance(record, ShareGroupRecord)]
-    assert kinds[:4] == [
-        ShareGroupKind.CURRENT_MEMBER,
-        ShareGroupKind.TARGET_MEMBER,
-        ShareGroupKind.MEMBER_METADATA,
-        ShareGroupKind.GROUP_METADATA,
-    ]
-    assert list(group(context).members) == ["m1"]
-    assert group(context).epoch == epoch + 1
-    first.beat(-1)
-    assert (group(context).state_name, group(context).is_empty) == ("Empty", True)
-    assert not [key for key in context.timers if "share-session" in str(key)]
 
 
 @pytest.mark.parametrize(("name", "moves"), [("4.3", False), ("4.4", True)])

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.group.modern.streams.member import MemberState
 from broker.coordination.group.modern.streams.states import State
 from protocol.errors import ErrorCode
 from protocol.log_records.streams_group import (
@@ -29,7 +28,6 @@ from tests.coordination.group.streams_harness import (
     StreamsMember,
     bench,
     group,
-    info,
     settle,
     subtopology,
 )
@@ -78,23 +76,6 @@ def test_a_heartbeat_without_news_answers_no_tasks_and_writes_nothing(context: C
     assert (response.member_epoch, response.status, len(context.records)) == (2, [], written)
 
 
-def test_STR_02_an_empty_group_waits_for_further_members(cluster: Cluster) -> None:
-    """Status 5 and the old epoch until the delay is over; then both members have tasks at once."""
-    context = bench(cluster, initial_rebalance_delay_ms=3_000)
-    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
-    response = first.join()
-    assert (response.member_epoch, first.active, first.statuses) == (1, {}, [5])
-    assert first.details == ["Assignment delayed due to the configured initial rebalance delay."]
-    context.advance(2_999)
-    second.join()
-    assert (second.epoch, second.statuses) == (1, [5])
-    context.advance(1)
-    first.beat()
-    second.beat()
-    assert (first.epoch, second.epoch, first.statuses, second.statuses) == (3, 3, [], [])
-    assert sorted(first.active["0"] + second.active["0"]) == [0, 1, 2, 3]
-
-
 def test_a_group_that_is_empty_when_the_delay_ends_gets_no_target(cluster: Cluster) -> None:
     """The next member to join waits for the delay again."""
     context = bench(cluster, initial_rebalance_delay_ms=3_000)
@@ -106,28 +87,6 @@ def test_a_group_that_is_empty_when_the_delay_ends_gets_no_target(cluster: Clust
     assert len(context.records) == written
     member.join()
     assert member.statuses == [5]
-
-
-def test_STR_09_half_of_the_tasks_move_to_another_process(context: Context) -> None:
-    """The first member gives tasks up, and confirms, before the second one gets them."""
-    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
-    first.join()
-    context.advance(1_000)
-    second.join()
-    assert (second.epoch, second.active) == (3, {})
-    assert second.seen.state is MemberState.UNRELEASED_TASKS
-    had = dict(first.active)
-    first.beat(active_tasks=had, standby_tasks={}, warmup_tasks={})
-    assert (first.epoch, len(first.active["0"]), first.seen.state) == (2, 2, MemberState.UNREVOKED_TASKS)
-    second.confirm()
-    assert not second.active
-    first.beat()
-    assert first.seen.state is MemberState.UNREVOKED_TASKS, "a heartbeat without tasks confirms nothing"
-    first.confirm()
-    second.confirm()
-    assert (first.epoch, second.epoch) == (3, 3)
-    assert sorted(first.active["0"] + second.active["0"]) == [0, 1, 2, 3]
-    assert group(context).state is State.STABLE
 
 
 def test_a_join_within_the_assignment_interval_waits_with_status_5(context: Context) -> None:
@@ -143,44 +102,6 @@ def test_a_join_within_the_assignment_interval_waits_with_status_5(context: Cont
     assert (first.epoch, len(first.active["0"]), len(second.active["0"])) == (3, 2, 2)
 
 
-def test_STR_10_each_stateful_task_has_a_standby_in_another_process(cluster: Cluster) -> None:
-    """Kept where a store is, and none without a second process."""
-    cluster.create("store-changelog", 4)
-    context = bench(cluster, num_standby_replicas=1)
-    topology = [subtopology("0", ["in"], changelogs=[info("store-changelog")])]
-    first = StreamsMember(context, topology=topology)
-    first.join()
-    assert first.standby == {}
-    second = StreamsMember(context, "m2", topology, "p2")
-    second.join()
-    settle(first, second)
-    assert sorted(first.active["0"] + first.standby["0"]) == [0, 1, 2, 3]
-    assert (first.active, first.standby) == (second.standby, second.active)
-
-
-@pytest.mark.parametrize("leaves", [True, False])
-def test_STR_13_tasks_of_a_member_that_is_gone_move(context: Context, leaves: bool) -> None:
-    """It leaves, or its session ends."""
-    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
-    first.join()
-    second.join()
-    settle(first, second)
-    epoch = group(context).epoch
-    if leaves:
-        response = first.beat(-1)
-        assert (response.member_epoch, response.status, response.active_tasks) == (-1, (), None)
-    else:
-        context.advance(44_000)
-        second.beat()
-        context.advance(1_000)
-    assert first.member_id not in group(context).members
-    assert group(context).epoch == epoch + 1
-    context.advance(1_000)
-    second.confirm()
-    assert second.active == {"0": [0, 1, 2, 3]}
-    assert first.refused(2) is ErrorCode.UNKNOWN_MEMBER_ID
-
-
 def test_a_member_that_gives_nothing_up_is_removed(context: Context) -> None:
     """After its own rebalance timeout."""
     first, second = StreamsMember(context, rebalance_ms=10_000), StreamsMember(context, "m2", process_id="p2")
@@ -192,23 +113,6 @@ def test_a_member_that_gives_nothing_up_is_removed(context: Context) -> None:
     assert "m1" in group(context).members
     context.advance(1)
     assert "m1" not in group(context).members
-
-
-def test_STR_12_a_shutdown_reaches_every_member_until_the_group_is_empty(context: Context) -> None:
-    """Also from a member that leaves with it."""
-    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
-    first.join()
-    second.join()
-    first.beat(shutdown_application=True)
-    assert first.statuses == [5, 4]
-    second.beat()
-    assert second.details[-1] == (
-        "Streams group member m1 encountered a fatal error and requested a shutdown for the entire application."
-    )
-    second.beat(-1)
-    first.beat(-1)
-    first.join()
-    assert 4 not in first.statuses
 
 
 def test_a_member_that_joins_again_keeps_its_endpoint(context: Context) -> None:

@@ -5,14 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.coordination.group.modern.streams.configuration import PartitionCounts, _repartition_counts, summarized
-from broker.coordination.group.modern.streams.states import State
 from broker.coordination.group.modern.streams.topology import Topology, recorded_topology
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_heartbeat import Subtopology
 from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 from tests.coordination.group.consumer_harness import Cluster
 from tests.coordination.group.harness import Context, G
-from tests.coordination.group.streams_harness import StreamsMember, bench, group, info, subtopology
+from tests.coordination.group.streams_harness import StreamsMember, bench, info, subtopology
 
 
 @pytest.fixture
@@ -42,37 +41,10 @@ def wanted(member: StreamsMember) -> dict[str, int]:
     return {topic.name: topic.partitions for topic in member.result.missing}
 
 
-def test_STR_03_source_topics_that_are_missing(context: Context, cluster: Cluster) -> None:
-    """Status 1 and no tasks; when the topics are there the next heartbeat brings tasks."""
-    member = joined(context, subtopology("0", ["gone", "away", "in"]))
-    assert (member.active, member.statuses) == ({}, [1])
-    assert member.details == ["Source topics away, gone are missing."]
-    assert group(context).state is State.NOT_READY
-    context.advance(1_000)
-    cluster.create("gone", 2)
-    cluster.create("away", 5)
-    member.beat()
-    assert (member.statuses, member.active) == ([], {"0": [0, 1, 2, 3, 4]})
-
-
 def test_at_most_three_topics_are_named() -> None:
     """The others are counted."""
     assert summarized(["a", "b", "c"]) == "a, b, c"
     assert summarized(["a", "b", "c", "d", "e"]) == "a, b, c and 2 additional topics"
-
-
-def test_STR_04_a_changelog_has_as_many_partitions_as_tasks(context: Context, cluster: Cluster) -> None:
-    """Status 3 until it is there; its settings go with it."""
-    changelog = info("store", configs={"cleanup.policy": "compact"})
-    member = joined(context, subtopology("0", ["in", "other"], changelogs=[changelog]))
-    assert (member.active, member.statuses, wanted(member)) == ({}, [3], {"store": 4})
-    assert member.details == ["Internal topics are missing: store"]
-    (topic,) = member.result.missing
-    assert (topic.replication_factor, topic.configs) == (-1, {"cleanup.policy": "compact"})
-    context.advance(1_000)
-    cluster.create("store", 4)
-    member.beat()
-    assert (member.statuses, member.active) == ([], {"0": [0, 1, 2, 3]})
 
 
 def test_STR_05_a_repartition_topic_takes_the_count_of_its_source(context: Context) -> None:
@@ -85,13 +57,6 @@ def test_STR_05_a_repartition_topic_takes_the_count_of_its_source(context: Conte
         subtopology("3", repartitions=[info("fixed", 7)], changelogs=[info("store")]),
     )
     assert wanted(member) == {"first": 4, "second": 4, "fixed": 7, "store": 7}
-
-
-def test_STR_06_topics_that_are_not_co_partitioned(context: Context) -> None:
-    """Status 2 (INCORRECTLY_PARTITIONED_TOPICS), with their counts."""
-    member = joined(context, subtopology("0", ["in", "other"], copartitioned=[([0, 1], [])]))
-    assert (member.active, member.statuses) == ({}, [2])
-    assert member.details == ["Following topics do not have the same number of partitions: [{in=4, other=3}]"]
 
 
 def test_co_partitioned_repartition_topics_take_one_count(context: Context) -> None:
@@ -172,38 +137,6 @@ def test_STR_07_topologies_that_cannot_be_resolved(context: Context, topology: l
     """STREAMS_INVALID_TOPOLOGY fails the heartbeat, and nothing is written."""
     assert StreamsMember(context, topology=topology).refused_join() is ErrorCode.STREAMS_INVALID_TOPOLOGY
     assert context.records == []
-
-
-def test_STR_11_another_topology(context: Context) -> None:
-    """INVALID_REQUEST at the same or a higher epoch; a lower epoch is stale, with status 0 in every response."""
-    StreamsMember(context, topology_epoch=3).join()
-    other = (subtopology("0", ["other"]),)
-    for epoch in (3, 4):
-        member = StreamsMember(context, "m2", other, topology_epoch=epoch)
-        assert member.refused_join() is ErrorCode.INVALID_REQUEST
-    stale = StreamsMember(context, "m2", other, topology_epoch=2)
-    stale.join()
-    assert 0 in stale.statuses
-    assert stale.details[0] == "The member's topology epoch 2 is behind the group's topology epoch 3."
-    stale.beat()
-    assert 0 in stale.statuses
-
-
-def test_STR_17_sources_that_grow(context: Context, cluster: Cluster) -> None:
-    """More tasks; with a store the changelog has too few partitions, which is status 2."""
-    member = joined(context, subtopology("0", ["in"]))
-    context.advance(1_000)
-    cluster.grow("in", 5)
-    member.beat()
-    assert (member.epoch, member.active) == (3, {"0": [0, 1, 2, 3, 4]})
-    cluster.create("store", 3)
-    stateful = joined(bench(cluster), subtopology("0", ["other"], changelogs=[info("store")]))
-    assert stateful.active == {"0": [0, 1, 2]}
-    stateful.context.advance(1_000)
-    cluster.grow("other", 4)
-    stateful.beat()
-    assert stateful.statuses == [2]
-    assert stateful.details == ["Existing topic store has different number of partitions: expected 4, found 3"]
 
 
 def test_the_first_of_several_topics_with_another_count(context: Context, cluster: Cluster) -> None:

@@ -59,26 +59,6 @@ def test_a_registration_is_fenced_and_its_epoch_is_its_offset() -> None:
     assert (bench.image.alive(7), bench.image.listener(7, "SECURE")) == (True, BrokerListener("b", 2, "SASL_SSL"))
 
 
-def test_MET_09_a_clean_restart_of_the_only_replica_takes_two_leader_epochs() -> None:
-    """To no leader and back, with eligible leader replicas in between."""
-    bench = Bench()
-    bench.create("t", [1])
-    epoch = bench.image.brokers[1].epoch
-    stopped = bench.do(bench.machine.broker_stopped(1))
-    assert stopped == (
-        BrokerRegistrationChangeRecord(1, epoch, in_controlled_shutdown=1),
-        PartitionChangeRecord(0, T, (), -1, eligible_leader_replicas=(1,), last_known_elr=(1,)),
-        BrokerRegistrationChangeRecord(1, epoch, fenced=1),
-    )
-    assert bench.partition("t").leader_epoch == 1
-    registered, unfenced, elected = bench.arrive(1)
-    assert (registered.broker_epoch, unfenced.fenced) == (len(bench.log) - 3, -1)
-    assert elected == PartitionChangeRecord(0, T, (1,), 1, eligible_leader_replicas=(), last_known_elr=())
-    state = bench.partition("t")
-    assert (state.leader, state.leader_epoch, state.partition_epoch, state.isr) == (1, 2, 2, (1,))
-    assert bench.image.brokers[1].active
-
-
 def test_a_restart_without_elr_keeps_the_last_in_sync_replica_on_record() -> None:
     """As before KIP-966: only the leader changes, to none and back."""
     bench = Bench(levels=NO_ELR)

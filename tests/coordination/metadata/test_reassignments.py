@@ -11,7 +11,6 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionChangeRecord
 from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes, directory
 
-NOT_NEEDED = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
 UNKNOWN, ASSIGNMENT = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REPLICA_ASSIGNMENT
 INELIGIBLE = ErrorCode.INELIGIBLE_REPLICA
 PREFERRED, UNCLEAN = Election.PREFERRED, Election.UNCLEAN
@@ -40,24 +39,6 @@ def moved(
 
 
 # --- elections -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("election", "topic", "index", "result"),
-    [
-        (PREFERRED, "t", 0, NOT_NEEDED),
-        (UNCLEAN, "t", 0, NOT_NEEDED),
-        (PREFERRED, "no", 0, (UNKNOWN, "No such topic as no")),
-        (UNCLEAN, "t", 7, (UNKNOWN, "No such partition as t-7")),
-    ],
-)
-def test_ELE_01_what_needs_no_election(
-    election: Election, topic: str, index: int, result: tuple[ErrorCode, str]
-) -> None:
-    """The preferred replica leads, or for an unclean election any replica; unknown names are refused first."""
-    bench = Bench(2)
-    bench.create("t", [1, 2])
-    assert elected(bench, election, topic, index) == result
 
 
 def test_a_preferred_leader_takes_over_when_it_is_back_in_sync() -> None:
@@ -154,39 +135,6 @@ def test_eligible_replicas_are_kept_by_the_factor_of_the_first_partition() -> No
 
 
 # --- reassignments ---------------------------------------------------------------------------------------------------
-
-
-def test_REA_01_a_move_to_where_it_is_changes_nothing() -> None:
-    """Success, and no record."""
-    bench = Bench(2)
-    bench.create("t", [1, 2])
-    before = bench.partition("t")
-    assert moved(bench, [1, 2]) is None
-    assert bench.partition("t") is before
-
-
-@pytest.mark.parametrize(
-    ("topic", "index", "target", "result"),
-    [
-        ("no", 0, [1], (UNKNOWN, "Unable to find a topic named no.")),
-        ("t", 9, [1], (UNKNOWN, "Unable to find partition t:9.")),
-        ("t", 0, None, (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)),
-        ("t", 0, [], (ASSIGNMENT, "The manual partition assignment includes an empty replica list.")),
-        (
-            "t",
-            0,
-            [7],
-            (ASSIGNMENT, "The manual partition assignment includes broker 7, but no such broker is registered."),
-        ),
-    ],
-)
-def test_REA_01_impossible_moves(
-    topic: str, index: int, target: list[int] | None, result: tuple[ErrorCode, str | None]
-) -> None:
-    """With Kafka's messages (core B.11)."""
-    bench = Bench(2)
-    bench.create("t", [1, 2])
-    assert moved(bench, target, index, topic) == result
 
 
 def test_a_move_is_under_way_until_the_new_replicas_are_in_sync() -> None:

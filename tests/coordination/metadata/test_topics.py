@@ -198,47 +198,6 @@ def test_validate_only_answers_in_full_and_writes_nothing() -> None:
 # --- partitions ------------------------------------------------------------------------------------------------------
 
 
-def test_PAR_01_partitions_are_added_behind_the_others() -> None:
-    """At leader epoch 0, with the topic's replication factor."""
-    bench = Bench(2)
-    bench.create("t", [2, 1])
-    outcome = bench.machine.create_partitions([MorePartitions("t", 3)], TOKEN)
-    assert outcome.records == (partition(1000, 1, 1, 2), partition(1000, 2, 2, 1))
-    assert answer(outcome) == [("t", None)]
-    assert changes(outcome) == [PartitionChanged("t", 1), PartitionChanged("t", 2)]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "code", "message"),
-    [
-        (MorePartitions("no", 3), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
-        (MorePartitions("t", 2), PARTITIONS, "Topic already has 2 partition(s)."),
-        (MorePartitions("t", 1), PARTITIONS, "The topic t currently has 2 partition(s); 1 would not be an increase."),
-        (
-            MorePartitions("t", 4, [[1]]),
-            ASSIGNMENT,
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
-        (
-            MorePartitions("t", 3, [[1, 2]]),
-            ASSIGNMENT,
-            (
-                f"{INCLUDES} a partition with 2 replica(s), but this is not consistent with previous partitions, which "
-                "have 1 replica(s)."
-            ),
-        ),
-        (MorePartitions("t", 3, [[9]]), ASSIGNMENT, f"{INCLUDES} broker 9, but no such broker is registered."),
-    ],
-)
-def test_PAR_01_PAR_02_impossible_counts(wanted: MorePartitions, code: ErrorCode, message: str | None) -> None:
-    """On a topic with two partitions of one replica (core B.8)."""
-    bench = Bench(2)
-    bench.create("t", [1], [2])
-    outcome = bench.machine.create_partitions([wanted], TOKEN)
-    ((name, error),) = answer(outcome)
-    assert (name, error.code, error.message, outcome.records) == (wanted.name, code, message, ())
-
-
 def test_partitions_that_are_only_validated_are_not_there() -> None:
     """ValidateOnly as for topics."""
     bench = Bench()

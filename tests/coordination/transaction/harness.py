@@ -183,10 +183,6 @@ class Bench:
             self.do(timer.then(self.now_ms))
         self.now_ms = target_ms
 
-    def forget_timers(self) -> None:
-        """As when the machine's broker dies."""
-        self.timers.clear()
-
     # --- looking -----------------------------------------------------------------------------------------------------
 
     @property

@@ -62,15 +62,6 @@ def test_a_new_id_starts_at_epoch_0_and_ignores_the_requests_producer() -> None:
     assert bench.init(expected=(4711, 4)) == (1000, 0)
 
 
-def test_IPI_17_the_retry_of_a_rotation_is_given_the_same_again() -> None:
-    """The producer at (p, 32766) asks twice and is given the same new id."""
-    bench = Bench()
-    bench.plant(S.EMPTY, 32766)
-    rotated = bench.init(expected=(1000, 32766))
-    assert rotated.producer_id != 1000
-    assert bench.init(expected=(1000, 32766)) == rotated
-
-
 def test_IPI_21_a_retry_does_not_survive_the_coordinator() -> None:
     """The last epoch is memory only."""
     bench = Bench()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.coordination.transaction.listing import TransactionFilter, compile_pattern, describe
+from broker.coordination.transaction.listing import TransactionFilter, compile_pattern
 from protocol.errors import ErrorCode, KafkaError
-from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, Bench, S
 
 
 @pytest.fixture
@@ -28,18 +28,6 @@ def names(bench: Bench, **filters: object) -> set[str]:
     return {record.transactional_id for record in wanted.of(bench.machine, bench.now_ms)}
 
 
-def test_DESC_01_an_id_is_described_with_its_partitions(bench: Bench) -> None:
-    """Empty and finished ids have none, and a finished one keeps its start."""
-    assert describe(bench.machine, "open")[1] == {FOO, BAR}
-    assert [(describe(bench.machine, n)[0].start_ms, describe(bench.machine, n)[1]) for n in ("empty", "done")] == [
-        (-1, frozenset()),
-        (START_MS, frozenset()),
-    ]
-    with pytest.raises(KafkaError) as refused:
-        describe(bench.machine, "absent")
-    assert refused.value.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-
-
 def test_LIST_filters_are_joined_by_and(bench: Bench) -> None:
     """States and producer ids; no known state asks for nothing (transactions LIST-01, LIST-02, LIST-05)."""
     assert names(bench) == {"empty", "open", "done"}
@@ -47,22 +35,6 @@ def test_LIST_filters_are_joined_by_and(bench: Bench) -> None:
     assert names(bench, states=frozenset()) == set()
     assert names(bench, producer_ids=frozenset({1000, 2000})) == {"empty", "open"}
     assert names(bench, producer_ids=frozenset({1000}), states=frozenset({S.ONGOING})) == set()
-
-
-def test_LIST_03_durations_count_from_the_start(bench: Bench) -> None:
-    """An id that never had a transaction always passes, a finished one by its last start; strictly longer."""
-    assert names(bench, longer_than_ms=1_000) == {"empty", "open", "done"}
-    assert names(bench, longer_than_ms=4_999) == {"empty", "open", "done"}
-    assert names(bench, longer_than_ms=5_000) == {"empty"}
-    assert names(bench, longer_than_ms=0) == {"empty", "open", "done"}
-
-
-def test_LIST_04_a_pattern_has_to_match_all_of_the_id(bench: Bench) -> None:
-    """Without a pattern, or with an empty one, every id is listed."""
-    assert names(bench, pattern=compile_pattern("o.*|d")) == {"open"}
-    assert names(bench, pattern=compile_pattern("o")) == set()
-    assert compile_pattern(None) is None
-    assert compile_pattern("") is None
 
 
 @pytest.mark.parametrize("pattern", ["(", "*", "a(?=b)", "a(?!b)", "(?<=a)b", "(?P=x)", r"(a)\1", r"\\(a)\1", "(?>a)"])

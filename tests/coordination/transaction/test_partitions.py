@@ -6,20 +6,6 @@ from protocol.errors import ErrorCode
 from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 
-def test_ADD_01_02_03_partitions_join_once_and_the_start_stays() -> None:
-    """A known partition writes nothing; a further one does not move the start."""
-    bench = Bench()
-    bench.init()
-    bench.advance(3)
-    bench.add((1000, 0), FOO)
-    written = len(bench.log)
-    bench.advance(3)
-    bench.add((1000, 0), FOO)
-    assert len(bench.log) == written
-    bench.add((1000, 0), BAR)
-    assert (bench.last.start_ms, bench.last.partitions) == (START_MS + 3, frozenset({FOO, BAR}))
-
-
 def test_adding_nothing_begins_a_transaction_all_the_same() -> None:
     """An empty list in Empty writes Ongoing; in Ongoing it writes nothing."""
     bench = Bench()
@@ -41,49 +27,6 @@ def test_the_next_transaction_starts_with_its_own_partitions() -> None:
     bench.advance(50)
     bench.add((1000, 0), BAR)
     assert (bench.last.partitions, bench.last.start_ms) == (frozenset({BAR}), START_MS + 50)
-
-
-@pytest.mark.parametrize(("producer", "code"), [((1001, 1), 49), ((1000, 0), 90), ((1000, 2), 90), ((1001, 0), 49)])
-def test_ADD_08_strangers_and_zombies_are_refused(producer: tuple[int, int], code: int) -> None:
-    """Producer id before epoch; a higher epoch is refused as a lower one is (transactions C.1.1 P9, P10)."""
-    bench = Bench()
-    bench.plant(S.EMPTY, 1)
-    assert bench.code(lambda: bench.add(producer, FOO)) == code
-    assert bench.log == []
-
-
-def test_ADD_07_an_unknown_id_is_no_mapping() -> None:
-    """INVALID_PRODUCER_ID_MAPPING where there is no entry (transactions C.1.1 P7)."""
-    bench = Bench()
-    assert bench.code(lambda: bench.add((1000, 0), FOO)) == 49
-
-
-def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
-    """Another producer gets CONCURRENT_TRANSACTIONS too; afterwards each has its error (transactions C.1.1 P8, P9)."""
-    bench = Bench()
-    bench.init()
-    bench.add((1000, 0), FOO)
-    bench.end((1000, 0), client_transaction_version=0)
-    pending = list(bench.effects)
-    assert bench.code(lambda: bench.add((1000, 0), FOO)) == 51
-    assert bench.code(lambda: bench.add((1007, 0), FOO)) == 51
-    assert bench.code(bench.init) == 51
-    assert bench.code(lambda: bench.init(expected=(1007, 3))) == 51
-    bench.effects = pending
-    bench.write_markers()
-    assert bench.code(lambda: bench.add((1007, 0), FOO)) == 49
-    bench.add((1000, 0), FOO)
-
-
-@pytest.mark.parametrize(("producer", "code"), [((1001, 0), 49), ((1000, 1), 90), ((1000, 0), 51)])
-def test_ADD_10_before_4_0_another_producer_is_refused_first(producer: tuple[int, int], code: int) -> None:
-    """As 3.9 answers (tests/releases: another producer while markers wait; transactions C.1.1 P9, P10, P11)."""
-    bench = Bench()
-    bench.init()
-    bench.add((1000, 0), FOO)
-    bench.end((1000, 0), client_transaction_version=0)
-    assert bench.code(lambda: bench.add(producer, BAR, pending_first=False)) == code
-    assert bench.code(lambda: bench.add(producer, BAR)) == 51
 
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])

@@ -1,7 +1,4 @@
-"""Classic groups, the rows in which connections, restarts and time matter (CLS-*; groups G.1).
-
-Each row also has a test of the coordinator alone, in tests/coordination/group.
-"""
+"""Classic groups, the rows in which connections, restarts and time matter (CLS-*; groups G.1)."""
 
 import pytest
 

@@ -1,7 +1,4 @@
-"""Committed offsets, the rows in which topics, members and time matter (OFF-*; groups G.2).
-
-Each row also has a test of the coordinator alone, in tests/coordination/group.
-"""
+"""Committed offsets, the rows in which topics, members and time matter (OFF-*; groups G.2)."""
 
 import pytest
 
