@@ -1,4 +1,4 @@
-"""Where a mutant may be made: each error code that the product answers, each comparison that decides."""
+"""Where a mutant may be made: each error code that the product answers, each comparison that decides, each effect."""
 
 import ast
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ ANSWERING = (
 )
 """Folders whose error codes reach clients."""
 DECIDING = ("broker/coordination", "storage")
-"""Folders whose comparisons are sampled."""
+"""Folders whose comparisons and effects are sampled."""
 OTHER, ANOTHER = "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE"
 """The code that takes the place of another one; the second one where the first one was."""
 NEIGHBOURS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
 }  # fmt: skip
-CODES, COMPARISONS = "codes", "comparisons"
+CODES, COMPARISONS, EFFECTS = "codes", "comparisons", "effects"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -80,7 +80,16 @@ def _comparisons(tree: ast.AST) -> Iterator[_Found]:
             yield _Found(node, ast.Compare(node.left, ops, node.comparators))
 
 
-FINDERS = {CODES: _codes, COMPARISONS: _comparisons}
+def _effects(tree: ast.AST) -> Iterator[_Found]:
+    """Calls whose result is not used are left out, but for those of a logger."""
+    for node in ast.walk(tree):
+        called = node.value if isinstance(node, ast.Expr) else None
+        call = called.value if isinstance(called, ast.Await) else called
+        if called is not None and isinstance(call, ast.Call) and not ast.unparse(call.func).startswith("logger."):
+            yield _Found(called, ast.Constant(None))
+
+
+FINDERS = {CODES: _codes, COMPARISONS: _comparisons, EFFECTS: _effects}
 
 
 def sites(kind: str) -> list[Site]:
