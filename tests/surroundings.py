@@ -1,16 +1,20 @@
 """What a test run sets by itself, however it was started: signal dispositions, file mode, environment.
 
 `make test` in a shell, under nohup, in the background of a script and in CI inherit different ones. Servers,
-clients and tools that tests start inherit them from here.
+clients and tools that tests start inherit them from here. And at the end of a file of tests, nothing of it is left.
 """
 
 import gc
 import os
 import signal
+import socket
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +25,11 @@ DISPOSITIONS: Mapping[signal.Signals, object] = {
     signal.SIGPIPE: signal.SIG_IGN,  # as Python sets it
 }
 UMASK = 0o022
+TASKS, DESCRIPTORS = Path("/proc/self/task"), Path("/proc/self/fd")
+OF_LIBRDKAFKA = "rdk:"
+"""How the names of its threads begin."""
+GRACE_S = 10.0
+"""A thread that was told to end may take so long on a busy machine."""
 _OF_TERMINALS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
 _PREFIXES = ("UNDERSTUDY_",)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -29,6 +38,8 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 def pytest_configure(config: pytest.Config) -> None:
     """Before anything is started."""
     config.pluginmanager.register(Failures())
+    if TASKS.exists():
+        config.pluginmanager.register(Leftovers())
     for number, disposition in DISPOSITIONS.items():
         if signal.getsignal(number) in {signal.SIG_IGN, signal.SIG_DFL, None}:  # pytest has none of its own
             signal.signal(number, disposition)  # type: ignore[arg-type]
@@ -62,6 +73,66 @@ class Failures:
             with _unraisable_ignored(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)
                 gc.collect()
+
+
+class Leftovers:
+    """A file of tests leaves no listening socket, no client of librdkafka and no thread that would keep the process.
+
+    They write into the output of later tests, hold their ports, or end as their ResourceWarning. What a fixture of the
+    session has opened is from another file, and stays.
+    """
+
+    def __init__(self) -> None:
+        self._before: set[str] | None = None
+        self._failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What failed may have left anything: `Failures` collects it."""
+        self._failed = self._failed or report.failed
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, None, None]:
+        """Before the first test of a file."""
+        if self._before is None:
+            self._before, self._failed = leftovers(), False
+        yield
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+        """Behind the fixtures of the last test of a file."""
+        yield
+        if nextitem is not None and nextitem.path == item.path:
+            return
+        before, self._before = self._before or set(), None
+        if nextitem is None or self._failed:
+            return
+        end_s = time.monotonic() + GRACE_S
+        while left := leftovers() - before:
+            gc.collect()
+            if time.monotonic() > end_s:
+                pytest.fail(f"{item.path.name} leaves behind: {', '.join(sorted(left))}", pytrace=False)
+            threading.Event().wait(0.01)
+
+
+def leftovers() -> set[str]:
+    """What this process has open now: one name each."""
+    found = {f"thread {each.name}" for each in threading.enumerate() if not each.daemon}
+    for task in TASKS.iterdir():
+        with suppress(OSError):  # it has ended
+            name = (task / "comm").read_text(encoding="utf-8").strip()
+            if name.startswith(OF_LIBRDKAFKA):
+                found.add(f"native thread {task.name} {name}")
+    for descriptor in DESCRIPTORS.iterdir():
+        with suppress(OSError):
+            name = str(descriptor.readlink())
+            if name.startswith("socket:") and _listens(int(descriptor.name)):
+                found.add(f"listening {name}")
+    return found
+
+
+def _listens(descriptor: int) -> bool:
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        return bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 @contextmanager

@@ -19,6 +19,17 @@ def test_fails():
 def test_is_innocent():
     gc.collect()
 """
+LEAVES_OPEN = """
+import socket, threading
+import tests.surroundings
+tests.surroundings.GRACE_S = 0.1
+left = []
+
+def test_leaves():
+    left.append(WHAT)
+    getattr(left[0], "start", int)()
+"""
+IS_NEXT = "def test_next(): pass"
 SHOWS = """
 import os, signal
 def test_shows():
@@ -35,6 +46,23 @@ def test_a_failed_test_leaves_nothing_to_its_neighbours(tmp_path: Path, plugin: 
     output = run(tmp_path, LEAVES_A_SOCKET, plugin=plugin)
     assert ("1 failed, 1 passed" in output) == innocent, output
     assert ("2 failed" in output) != innocent, output
+
+
+@pytest.mark.parametrize(
+    ("left", "name"),
+    [
+        ("socket.create_server(('127.0.0.1', 0))", "listening socket"),
+        ("threading.Timer(2, int)", "thread Thread-"),
+        ("__import__('confluent_kafka').Producer({})", "native thread"),
+        ("socket.socket()", None),
+    ],
+)
+def test_a_file_that_leaves_something_open_fails(tmp_path: Path, left: str, name: str | None) -> None:
+    """At its end, by the name of what is left; a socket that does not listen is no reason."""
+    (tmp_path / "test_next.py").write_text(IS_NEXT)
+    output = run(tmp_path, LEAVES_OPEN.replace("WHAT", left), plugin=True)
+    assert (name is None) == ("leaves behind" not in output), output
+    assert f"test_it.py leaves behind: {name}" in output or name is None, output
 
 
 def test_a_run_under_nohup_in_the_background_is_as_any_other(tmp_path: Path) -> None:
@@ -55,9 +83,10 @@ def run(folder: Path, text: str, *, plugin: bool, ignoring: bool = False) -> str
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.umask(0o077)
 
+    files = sorted(each.name for each in folder.glob("test_*.py"))
     warnings = ["-W", "error::ResourceWarning", "-W", "error::pytest.PytestUnraisableExceptionWarning"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *warnings, *options, "test_it.py"],
+        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *warnings, *options, *files],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "UNDERSTUDY_SEED": "7"},
         preexec_fn=ignore if ignoring else None,
