@@ -29,7 +29,7 @@ TASKS, DESCRIPTORS = Path("/proc/self/task"), Path("/proc/self/fd")
 OF_LIBRDKAFKA = "rdk:"
 """How the names of its threads begin."""
 GRACE_S = 10.0
-"""A thread that was told to end may take so long on a busy machine."""
+"""A thread that is ending may take so long on a busy machine."""
 _OF_TERMINALS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
 _PREFIXES = ("UNDERSTUDY_",)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

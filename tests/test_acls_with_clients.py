@@ -51,7 +51,7 @@ class Guarded:
     def allow(self, *bindings: AclBinding) -> None:
         """Create ACLs."""
         for future in self.admin.create_acls(list(bindings)).values():
-            future.result(10)
+            future.result(60)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def guarded(broker_with: BrokerWith) -> Guarded:
     """One broker with the topic orders."""
     stage = Guarded(broker_with(settings=SETTINGS))
     (made,) = stage.admin.create_topics([NewTopic("orders", 1)]).values()
-    made.result(10)
+    made.result(60)
     return stage
 
 
@@ -91,21 +91,21 @@ def test_an_administrator_makes_finds_and_removes_acls(guarded: Guarded) -> None
     one = binding(ResourceType.TOPIC, "orders", AclOperation.READ)
     other = binding(ResourceType.GROUP, "shipping", AclOperation.READ)
     guarded.allow(one, other)
-    assert set(guarded.admin.describe_acls(EVERYTHING).result(10)) == {one, other}
+    assert set(guarded.admin.describe_acls(EVERYTHING).result(60)) == {one, other}
     of_topics = AclBindingFilter(
         ResourceType.TOPIC, "orders", ResourcePatternType.MATCH, ANY, ANY, AclOperation.ANY, AclPermissionType.ANY
     )
     ((_, removed),) = guarded.admin.delete_acls([of_topics]).items()
-    assert removed.result(10) == [one]
-    assert guarded.admin.describe_acls(EVERYTHING).result(10) == [other]
+    assert removed.result(60) == [one]
+    assert guarded.admin.describe_acls(EVERYTHING).result(60) == [other]
 
 
 def test_a_user_without_alter_creates_no_acls(guarded: Guarded) -> None:
     """CLUSTER_AUTHORIZATION_FAILED."""
     other = AdminClient(guarded.settings("orders-1"))
     (future,) = other.create_acls([binding(ResourceType.TOPIC, "orders", AclOperation.WRITE)]).values()
-    assert refusal(lambda: future.result(10)).code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
-    assert guarded.admin.describe_acls(EVERYTHING).result(10) == []
+    assert refusal(lambda: future.result(60)).code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
+    assert guarded.admin.describe_acls(EVERYTHING).result(60) == []
 
 
 def test_a_producer_without_write_is_refused(guarded: Guarded) -> None:
@@ -119,7 +119,7 @@ def test_a_producer_without_write_is_refused(guarded: Guarded) -> None:
 def test_a_transactional_producer_needs_a_right_for_its_name(guarded: Guarded) -> None:
     """It ends at once, for good."""
     producer = Producer(guarded.settings("orders-1", transactional_id="payments-1"))
-    error = refusal(lambda: producer.init_transactions(20))
+    error = refusal(lambda: producer.init_transactions(60))
     assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert error.fatal()
     guarded.allow(
@@ -127,10 +127,10 @@ def test_a_transactional_producer_needs_a_right_for_its_name(guarded: Guarded) -
         binding(ResourceType.TOPIC, "orders", AclOperation.WRITE),
     )
     allowed = Producer(guarded.settings("orders-1", transactional_id="payments-1"))
-    allowed.init_transactions(20)
+    allowed.init_transactions(60)
     allowed.begin_transaction()
     assert produced(allowed) is None
-    allowed.commit_transaction(20)
+    allowed.commit_transaction(60)
 
 
 def consumed(guarded: Guarded) -> str:
@@ -146,7 +146,7 @@ def consumed(guarded: Guarded) -> str:
             heard.append("a record" if error is None else str(error.name()))
         return bool(heard)
 
-    until(polled, "a record or an error", 20)
+    until(polled, "a record or an error")
     consumer.close()
     return heard[0]
 
@@ -173,5 +173,5 @@ def test_principals_can_be_changed_while_clients_run(guarded: Guarded) -> None:
     )
     resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[rules])
     for future in guarded.admin.incremental_alter_configs([resource]).values():
-        future.result(10)
+        future.result(60)
     assert produced(Producer(guarded.settings("guest"))) is None

@@ -38,7 +38,7 @@ def ports() -> Iterator[dict[str, str]]:
 def test_each_listener_returns_its_own_address(ports: dict[str, str]) -> None:
     """Programs on the host get localhost, containers of the network the service's name."""
     for port, answer in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
-        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=10)
+        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=60)
         assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [answer]
         assert {"orders", "payments"} <= set(found.topics)
 
@@ -47,5 +47,5 @@ def test_the_app_does_its_work_through_the_network_listener(ports: dict[str, str
     """As its container would, by the variable that compose.yaml gives it."""
     env = os.environ | {"BOOTSTRAP_SERVERS": f"127.0.0.1:{ports['29092']}"}
     app = ROOT / "examples" / "compose" / "app.py"
-    done = subprocess.run([sys.executable, app], env=env, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run([sys.executable, app], env=env, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "read 10 orders\n"), done.stderr

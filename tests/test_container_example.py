@@ -39,7 +39,7 @@ def set_by_the_example(port: str) -> dict[str, str]:
 
 def ask(port: str, method: str, path: str, token: str | None = None) -> int:
     """The status of an answer; 0: no server is there."""
-    connection = HTTPConnection("localhost", int(port), timeout=10)
+    connection = HTTPConnection("localhost", int(port), timeout=60)
     try:
         connection.request(method, path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
         return connection.getresponse().status
@@ -81,13 +81,13 @@ def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
         answer: list[Message] = []
         producer = Producer({"bootstrap.servers": example["UNDERSTUDY_ADVERTISE"]})
         producer.produce("orders", b"one order", on_delivery=lambda _, message: answer.append(message))
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         assert (answer[0].error(), answer[0].offset()) == (None, 0)
         (token,) = re.findall(r'"Authorization", "Bearer (\w+)"', text)
         assert ask(control, "POST", "/v1/reset") == 401
         assert ask(control, "POST", "/v1/reset", token) == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0, (tmp_path / "log").read_text()
+        assert process.wait(60) == 0, (tmp_path / "log").read_text()
     finally:
         process.kill()
         process.wait()

@@ -22,8 +22,8 @@ def test_threads_wait_for_the_same_process() -> None:
         together = Barrier(THREADS)
 
         def code(forked: ForkedProcess = forked, together: Barrier = together) -> int:
-            together.wait(20)
-            return forked.wait(20)
+            together.wait(60)
+            return forked.wait(60)
 
         with ThreadPoolExecutor(THREADS) as pool:
             assert list(pool.map(lambda _: code(), range(THREADS))) == [0] * THREADS
@@ -40,7 +40,7 @@ def test_threads_share_the_process_that_forks(monkeypatch: pytest.MonkeyPatch) -
         return made[-1]
 
     def wanted() -> object:
-        together.wait(20)
+        together.wait(60)
         return fork_server_process()
 
     monkeypatch.setattr(forking, "_fork_server", functools.cache(slow))

@@ -11,7 +11,7 @@ def test_servers_started_by_make_keep_their_bytecode() -> None:
     """A container image often forbids bytecode; a server that compiles its sources at each start is twice as slow."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OTHER": "kept"}
     make = ["make", "--no-print-directory", "--eval", "probe: ; @echo [$$PYTHONDONTWRITEBYTECODE] $$OTHER", "probe"]
-    answer = subprocess.run(make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=30)
+    answer = subprocess.run(make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=120)
     assert answer.stdout.split() == ["[]", "kept"]
 
 
@@ -26,5 +26,7 @@ def test_a_served_cluster_does_not_make_clients_pause_unless_that_is_wanted(tmp_
     environment = {name: value for name, value in os.environ.items() if name != "UNDERSTUDY_FOR_TESTS"}
     for given, value in ((), "true"), (("UNDERSTUDY_FOR_TESTS=false",), "false"):
         make = ["make", "--no-print-directory", "--silent", "serve", f"VENV={tmp_path}", *given]
-        answer = subprocess.run(make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=30)
+        answer = subprocess.run(
+            make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=120
+        )
         assert answer.stdout == f"{value} serve --port 9092 --control-port 9099\n"

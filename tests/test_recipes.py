@@ -68,7 +68,7 @@ def test_the_first_commands_work(page: str) -> None:
     script = re.sub(r"(understudy (?:produce|consume) .*)", rf"\1 {option}", script)
     script = script.replace(".venv/bin/understudy", f"{sys.executable} -m understudy")
     try:
-        done = subprocess.run(["bash", "-c", script], env=env, check=True, capture_output=True, text=True, timeout=50)
+        done = subprocess.run(["bash", "-c", script], env=env, check=True, capture_output=True, text=True, timeout=120)
     finally:
         process.stop()
     assert done.stdout.count("a first order\n") == 1
@@ -87,13 +87,13 @@ def staged(broker_with: BrokerWith) -> Iterator[Server]:
     server.make_coordinators()
     bootstrap = ",".join(server.addresses)
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("orders", b"open", partition=0)
     producer.flush(20)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
     consumer.subscribe(["orders"])
-    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
+    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment")
     yield server
     consumer.close()
 
@@ -130,7 +130,7 @@ def test_the_commands_that_go_on_print_and_end_with_ctrl_c(staged: Server, line:
         while os.read(ours, 65536):
             pass
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
 
 
 # --- docs/exam.md ---------------------------------------------------------------------------------------------------
@@ -144,10 +144,10 @@ def serving(command: str, folder: Path) -> Iterator[dict[str, Any]]:
     argv = [sys.executable, "-m", *shlex.split(command), *more]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
-        until(lambda: ready.exists() or process.poll() is not None, "the ready file", 30)
+        until(lambda: ready.exists() or process.poll() is not None, "the ready file")
         yield json.loads(ready.read_text(encoding="utf-8"))
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("command", [line for _, line in lines("suite")])
@@ -158,20 +158,20 @@ def test_the_clusters_for_suites_of_clients_are_as_the_page_promises(command: st
         kafka: Any = kafka_admin  # its types name less than it exports
         admin = kafka.AdminClient({"bootstrap.servers": bootstrap})
         ids = [0, 1, 2] if "--brokers 0,1,2" in command else [1, 2, 3]
-        assert sorted(admin.list_topics(timeout=20).brokers) == ids
-        admin.create_topics([kafka.NewTopic("t", 1)])["t"].result(20)
-        topic = until(lambda: admin.list_topics("t", timeout=20).topics["t"].partitions.get(0), "the topic", 20)
+        assert sorted(admin.list_topics(timeout=60).brokers) == ids
+        admin.create_topics([kafka.NewTopic("t", 1)])["t"].result(60)
+        topic = until(lambda: admin.list_topics("t", timeout=20).topics["t"].partitions.get(0), "the topic")
         assert sorted(topic.replicas) == ids
         failures: list[Any] = []
         producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
         producer.produce("t", b"v", on_delivery=lambda error, _record: failures.append(error))
-        assert (producer.flush(20), failures) == (0, [None])
+        assert (producer.flush(60), failures) == (0, [None])
         if "authorizer" in command:
             acl = kafka.AclBinding(
                 kafka.ResourceType.TOPIC, "t", kafka.ResourcePatternType.LITERAL, "User:a", "*",
                 kafka.AclOperation.READ, kafka.AclPermissionType.ALLOW,
             )  # fmt: skip
-            admin.create_acls([acl])[acl].result(20)
+            admin.create_acls([acl])[acl].result(60)
 
 
 # --- examples/ci -----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_the_recipes_for_ci_start_a_cluster_and_report(recipe: Any, tmp_path: Pa
 
     def run(script: str) -> str:
         step = ["bash", "-e", "-c", script]
-        done = subprocess.run(step, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=50)
+        done = subprocess.run(step, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -219,7 +219,7 @@ def test_the_recipes_for_ci_start_a_cluster_and_report(recipe: Any, tmp_path: Pa
     ready = json.loads((tmp_path / "kafka.json").read_text(encoding="utf-8"))
     try:
         producer = Producer({"bootstrap.servers": ",".join(ready["bootstrap_servers"])})
-        assert len(producer.list_topics("orders", timeout=20).topics["orders"].partitions) == 6
+        assert len(producer.list_topics("orders", timeout=60).topics["orders"].partitions) == 6
         env["UNDERSTUDY_CONTROL_URL"] = ready["control_url"]
         assert "Metadata" in "".join(run(script) for script in after)
     finally:

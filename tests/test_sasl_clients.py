@@ -27,7 +27,7 @@ def guarded(request: pytest.FixtureRequest) -> Iterator[str]:
     admin = AdminClient({"bootstrap.servers": server.addresses[0]})
     stored = [UserScramCredentialUpsertion("alice", ScramCredentialInfo(kind, 4096), b"secret") for kind in KINDS]
     for each in stored:
-        admin.alter_user_scram_credentials([each])["alice"].result(10)
+        admin.alter_user_scram_credentials([each])["alice"].result(60)
     way_to = WayTo(through_proxy=request.param != "directly")
     yield way_to(f"127.0.0.1:{port}")
     way_to.close()

@@ -60,7 +60,7 @@ class Passing(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         place, path = urlsplit(self.server.control_url), urlsplit(self.path)
-        connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+        connection = HTTPConnection(str(place.hostname), place.port, timeout=60)
         connection.request(self.command, self.path, body)
         answer = connection.getresponse()
         content = answer.read()
@@ -120,7 +120,7 @@ def staged(server: Server, task: str) -> Iterator[str]:
         if "payments-1" in task or "producers" in task or "forget" in task:
             server.make_coordinators()
             producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
-            producer.init_transactions(20)
+            producer.init_transactions(60)
             producer.begin_transaction()
             producer.produce("orders", b"open", partition=0)
             producer.flush(20)
@@ -129,14 +129,14 @@ def staged(server: Server, task: str) -> Iterator[str]:
             consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
             opened.callback(consumer.close)
             consumer.subscribe(["orders"])
-            until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
+            until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment")
             (member,) = server.control("GET", "/v1/groups/shipping")["members"]
             task = task.replace("MEMBER", member["member_id"])
         if "release" in task:
             server.control("POST", "/v1/transactions/payments-1/hold", {"at": "prepare"})
         if "faults" in task and "faults add" not in task and "faults.add" not in task and '"do"' not in task:
             fault = server.control("POST", "/v1/faults", {"match": {"api": "Metadata"}, "do": {"delay_ms": 1}})
-            Producer({"bootstrap.servers": bootstrap}).list_topics(timeout=20)
+            Producer({"bootstrap.servers": bootstrap}).list_topics(timeout=60)
             task = re.sub(r'(faults/|faults\["|show |remove )1', rf"\g<1>{fault['id']}", task)
         if "restore" in task:
             server.control("POST", "/v1/snapshots")
@@ -165,7 +165,7 @@ def by_http(line: str, url: str) -> None:
     """Method, path, body."""
     method, path, *body = line.split(" ", 2)
     place = urlsplit(url)
-    connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=60)
     connection.request(method, path, body[0] if body else None)
     connection.getresponse().read()
     connection.close()
@@ -233,7 +233,7 @@ def test_the_pages_client_makes_what_the_recipes_name(
                 by_shell(shell.replace("MEMBER", member), url)
         finally:
             clients.send_signal(signal.SIGINT)
-        assert clients.wait(30) == 0
+        assert clients.wait(60) == 0
     for shell in [each for each in OF_CLIENTS if "reset-offsets" in each]:
         by_shell(shell, url)
     assert len(OF_CLIENTS) >= 15

@@ -138,7 +138,7 @@ def test_a_client_that_does_not_trust_the_broker_does_not_connect(secured: Secur
 def test_bytes_that_are_no_tls_end_the_connection(secured: Secured, data: bytes) -> None:
     """The listener serves other clients on."""
     host, port = secured.address.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as peer:
+    with socket.create_connection((host, int(port)), timeout=60) as peer:
         peer.sendall(data)
         with contextlib.suppress(ConnectionResetError):
             while peer.recv(4096):  # an alert, at most; a connection that stays open ends in a TimeoutError

@@ -124,7 +124,7 @@ def test_a_client_meets_the_errors_that_are_offered(plane: ControlPlane) -> None
     for code in final:
         with plane.kafka.faults.add(api="Produce", error=code):
             producer.produce("t", b"v", on_delivery=lambda error, _: met.append(error.name() if error else ""))
-            assert producer.flush(20) == 0
+            assert producer.flush(60) == 0
         name = {"MESSAGE_TOO_LARGE": "MSG_SIZE_TOO_LARGE"}.get(code, code)
         assert met[-1].removeprefix("_") == name
     assert len(met) == len(final)

@@ -28,7 +28,7 @@ def pushing(server: Server) -> Iterator[socket.socket]:
     """The connection of a caller who waits for the push."""
     url = urlsplit(str(server.process.ready.control_url))
     body = json.dumps({"ms": CENTURIES_MS})
-    with socket.create_connection((str(url.hostname), url.port), timeout=10) as caller:
+    with socket.create_connection((str(url.hostname), url.port), timeout=60) as caller:
         head = f"POST /v1/clock/advance HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
         caller.sendall((head + body).encode())
         until(lambda: ahead_ms(server) > 0, "time that moves")

@@ -37,7 +37,7 @@ def produce(cluster: Cluster, value: bytes) -> None:
     """One record to t-0."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 0})
     producer.produce("t", value, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def consumed(cluster: Cluster) -> list[bytes]:
@@ -52,7 +52,7 @@ def consumed(cluster: Cluster) -> list[bytes]:
     )
     consumer.subscribe(["t"])
     found = []
-    while (message := until(lambda: consumer.poll(0.2), "the end", 20)).error() is None:
+    while (message := until(lambda: consumer.poll(0.2), "the end")).error() is None:
         found.append(message.value() or b"")
     consumer.close()
     return found
@@ -92,10 +92,10 @@ def test_an_advance_of_one_clock_moves_no_other(two: tuple[Cluster, Cluster]) ->
     """Fifteen minutes pass in one cluster alone: there a transaction expires, in the other it stays open."""
     producers = [Producer({"bootstrap.servers": each.bootstrap_servers, "transactional.id": "x"}) for each in two]
     for producer in producers:
-        producer.init_transactions(20)
+        producer.init_transactions(60)
         producer.begin_transaction()
         producer.produce("t", b"v")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     one, other = two
     one.clock.advance(minutes=15)
     assert one.clock.show().ahead_ms == 900_000
@@ -218,7 +218,7 @@ def test_commands_that_wait_end_with_their_cluster(plane: ControlPlane) -> None:
     waits = plane.kafka.clusters.create()
     fault = waits.faults.add(api="Produce", drop=True, optional=True).id
     url = urlsplit(waits.control_url)
-    with closing(HTTPConnection(str(url.hostname), url.port, timeout=20)) as connection:
+    with closing(HTTPConnection(str(url.hostname), url.port, timeout=60)) as connection:
         connection.request("GET", f"{url.path}/v1/faults/{fault}?wait_hits=1&timeout_ms=60000")
         waits.stop()
         response = connection.getresponse()

@@ -22,7 +22,7 @@ KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg":
 def ask(url: str, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
     """Status, headers by their small names, content."""
     place = urlsplit(url)
-    connection = HTTPConnection(str(place.hostname), place.port, timeout=10)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=60)
     try:
         connection.request(method, path, headers=dict(headers))
         response = connection.getresponse()

@@ -39,7 +39,7 @@ def fill(plane: ControlPlane) -> None:
     producer.produce("t", b"\0\0\0\0\x63\xff\xfedata")
     producer.produce("t", avro[:-3])
     producer.produce("t", b"plain text")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def test_messages_are_shown_by_their_schemas(page: Page, plane_of: ControlPlaneOf) -> None:

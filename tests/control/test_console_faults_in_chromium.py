@@ -24,7 +24,7 @@ def test_a_fault_is_added_met_and_removed(page: Page, plane: ControlPlane) -> No
     page.row("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", "unmet", "1")
     (fault,) = plane.http("GET", "/v1/faults")["faults"]
     assert fault["match"] == {"api": "InitProducerId", "transactional_id": "x"}
-    Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}).init_transactions(10)
+    Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}).init_transactions(60)
     page.row("InitProducerId", "exhausted")
     page.press(f"again fault {fault['id']}")
     page.row("InitProducerId", "unmet")
@@ -90,7 +90,7 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
     reported: list[int | None] = []
     producer = Producer({"bootstrap.servers": plane.bootstrap})
     producer.produce("t", b"v", on_delivery=lambda _, message: reported.append(message.offset()))
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert reported == [largest]
     page.press(f"again fault {plane.kafka.faults.list()[0].id}")
     page.row("Produce", str(largest), "unmet")

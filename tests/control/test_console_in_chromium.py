@@ -28,7 +28,7 @@ SLOW_MS = 600_000
 def transactor(plane: ControlPlane, name: str = "x", **settings: Any) -> Producer:
     """A producer with an open transaction of one record."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, **settings})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"one", partition=0)
     producer.flush(10)
@@ -50,12 +50,12 @@ def busy(plane: ControlPlane) -> Iterator[ControlPlane]:
         {"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
-    until(lambda: reads(consumer), "a record", 20)
+    until(lambda: reads(consumer), "a record")
     consumer.commit(asynchronous=False)
     plane.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", times=2)
     yield plane
     consumer.close()
-    producer.abort_transaction(10)
+    producer.abort_transaction(60)
 
 
 def test_a_seed_is_shown_as_the_server_has_it(page: Page, plane_of: ControlPlaneOf) -> None:
@@ -66,7 +66,7 @@ def test_a_seed_is_shown_as_the_server_has_it(page: Page, plane_of: ControlPlane
 
 def test_times_are_local(page: Page, plane: ControlPlane) -> None:
     """Local ones, with milliseconds; the date is there where it is not today's, and where one points at a time."""
-    Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}).list_topics(timeout=10)
+    Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}).list_topics(timeout=60)
     at_ms = plane.http("GET", "/v1/journal?client_id=app")["entries"][-1]["at_ms"]
     page.open(plane.url, "journal")
     assert page.sees(local_time(at_ms)[11:23])
@@ -105,13 +105,13 @@ def test_another_cluster_of_the_process_is_chosen(page: Page, plane: ControlPlan
     page.sees("Topics")
     assert page.script("return document.querySelector('#clusters').textContent") == ""
     with plane.kafka.clusters.create(name="theirs", topics={"only-there": 1}) as other:
-        until(lambda: page.script("return document.querySelector('#clusters select') !== null"), "the chooser", 20)
+        until(lambda: page.script("return document.querySelector('#clusters select') !== null"), "the chooser")
         page.choose("Cluster", "theirs")
         page.open(other.control_url, "topics")
         page.sees("only-there")
         assert page.script("return document.querySelector('#clusters select').value") == other.address.cluster_id
         page.choose("Cluster", "cluster-1")
-        until(lambda: "/clusters/" not in page.script("return location.pathname"), "the first cluster", 20)
+        until(lambda: "/clusters/" not in page.script("return location.pathname"), "the first cluster")
     assert page.complaints() == []
 
 
@@ -153,7 +153,7 @@ def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: Cont
     page.press("Advance by 15 min")
     page.sees("15 min ahead", "timed out", "CompleteAbort")
     with pytest.raises(KafkaException):
-        producer.commit_transaction(10)
+        producer.commit_transaction(60)
     page.sees("Why the last request was refused", "fenced: at", "open for longer than its timeout")
     page.write("Advance by", "2h")
     page.press("Advance")
@@ -187,7 +187,7 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     page.press("Release")
     page.sees("CompleteAbort")
     with pytest.raises(KafkaException):
-        producer.commit_transaction(10)
+        producer.commit_transaction(60)
     page.open(plane.url, "transactions")
     page.write("Transactional id", "y")
     page.choose("Hold at", "markers")
@@ -197,7 +197,7 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     later = transactor(plane, "y")
     later.produce("t", b"two", partition=1)
     later.flush(10)
-    later.commit_transaction(10)
+    later.commit_transaction(60)
     page.row("y", "PrepareCommit", "held")
     ends = [plane.kafka.topics["t"].partitions[number].records()[-1].control for number in (0, 1)]
     assert sorted(map(str, ends)) == ["None", "commit"]
@@ -227,7 +227,7 @@ def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPl
     busy.kafka.journal.clear()
     asking = Producer({"bootstrap.servers": busy.bootstrap})
     for _ in range(200):  # more than there was, so that only the entries themselves show it
-        asking.list_topics(timeout=10)
+        asking.list_topics(timeout=60)
     page.sees("JoinGroup")
     page.press("Resume")
     page.sees_no("JoinGroup")
@@ -310,9 +310,9 @@ def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> Non
     }
     consumer = Consumer({**reader, "group.instance.id": "instance"})
     consumer.subscribe(["u"])
-    producer.list_topics(evil, 10)  # it can be asked for, though never made
+    producer.list_topics(evil, 60)  # it can be asked for, though never made
     plane.kafka.topics["u"].write("v")
-    until(lambda: reads(consumer), "a record", 20)
+    until(lambda: reads(consumer), "a record")
     consumer.commit(asynchronous=False)
     plane.http("POST", "/v1/faults", {"match": {"transactional_id": evil, "api": "EndTxn"}, "do": {"delay_ms": 1}})
     views = [(view,) for view in ("groups", "transactions", "diagrams", "journal", "faults")]
@@ -327,7 +327,7 @@ def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> Non
     page.sees(f'"name": {page.script("return JSON.stringify(arguments[0])", evil)}')
     assert page.script("return [document.querySelectorAll('img, b, .hit').length, window.hit ?? 0]") == [0, 0]
     consumer.close()
-    producer.abort_transaction(10)
+    producer.abort_transaction(60)
 
 
 def test_the_policy_stops_a_script_that_got_in(page: Page, plane: ControlPlane) -> None:

@@ -22,7 +22,7 @@ def test_the_overview_leads_to_what_it_shows(page: Page, plane: ControlPlane) ->
     first = transactor(plane, **{"client.id": "first"})
     transactor(plane, **{"client.id": "second"})
     with pytest.raises(KafkaException):
-        first.commit_transaction(10)
+        first.commit_transaction(60)
     fault = plane.kafka.faults.add(api="Heartbeat", delay_ms=1, optional=True)
     page.open(plane.url)
     page.sees("Refusals of the last minutes", "fenced: at", "Errors in the last two minutes", "confluent-kafka-python")
@@ -98,7 +98,7 @@ def test_counted_errors_lead_to_these_requests(page: Page, plane: ControlPlane) 
     first = transactor(plane, **{"client.id": "first"})
     transactor(plane, **{"client.id": "second"})
     with pytest.raises(KafkaException):
-        first.commit_transaction(10)
+        first.commit_transaction(60)
     expected = plane.kafka.overview().errors
     one = {"errors": "true", "api": "EndTxn", "error": "INVALID_PRODUCER_EPOCH"}
     for count, filters in ((expected, {"errors": "true"}), (1, one)):
@@ -122,7 +122,7 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
     first = transactor(plane, **{"client.id": "first"})
     transactor(plane, **{"client.id": "second"})
     with pytest.raises(KafkaException):
-        first.commit_transaction(10)
+        first.commit_transaction(60)
     page.open(plane.url, "transactions", "x")
     page.named("a", "Sequence diagram").click()
     page.sees("Diagram of transactional id x", "transaction coordinator", "ABORT marker", "fenced: at")
@@ -150,11 +150,11 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
 def test_a_transaction_is_chosen_from_the_list_of_its_id(page: Page, plane: ControlPlane) -> None:
     """From its row on the page of the id, or in the diagram; the address names it, so that it can be linked to."""
     producer = transactor(plane)
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=1)
-    assert producer.flush(10) == 0
-    producer.abort_transaction(10)
+    assert producer.flush(60) == 0
+    producer.abort_transaction(60)
     committed, aborted = plane.kafka.transactions["x"].history()
     page.open(plane.url, "transactions", "x")
     page.row("committed", "commit decided").find_element("tag name", "a").click()
@@ -174,7 +174,7 @@ def test_a_long_list_is_searched_and_shown_in_parts(page: Page, plane: ControlPl
     """Fifty rows at first, the open transaction on top; the search finds rows that are not shown."""
     names = [f"id-{each:03d}" for each in range(59)]
     for name in names:
-        Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name}).init_transactions(20)
+        Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name}).init_transactions(60)
     transactor(plane, "z")
     for view in ("transactions", "producers"):
         page.open(plane.url, view)
@@ -198,10 +198,10 @@ def test_a_generation_is_chosen_from_the_list_of_its_group(page: Page, plane: Co
     """In the diagram of the group; the address names it."""
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment")
     plane.kafka.groups["g"].rebalance()
-    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().epoch == 2, "another generation", 30)
-    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().state == "Stable", "its assignment", 30)
+    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().epoch == 2, "another generation")
+    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().state == "Stable", "its assignment")
     page.open(plane.url, "groups", "g")
     page.named("a", "Sequence diagram").click()
     page.sees("Diagram of group g", "generation 1", "generation 2")

@@ -117,13 +117,13 @@ def test_a_message_opens_as_json_with_exact_numbers(page: Page, plane: ControlPl
 def test_the_journal_has_columns_for_topic_group_and_id(page: Page, plane: ControlPlane) -> None:
     """In a row of their own, and as links where a request is opened."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "payments"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "readers"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 20)
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment")
     page.open(plane.url, "journal")
     page.row("Produce v", "t", "payments")
     page.row("JoinGroup v", "readers")
@@ -140,10 +140,10 @@ def test_near_misses_are_beside_the_rows_of_the_journal(page: Page, plane: Contr
     admin = AdminClient({"bootstrap.servers": plane.bootstrap})
     for name in ("orders", "order"):
         with suppress(KafkaException):
-            admin.describe_topics(TopicCollection([name]))[name].result(20)
+            admin.describe_topics(TopicCollection([name]))[name].result(60)
     producer = Producer({"bootstrap.servers": plane.bootstrap})
     producer.produce("t", b"v", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     near = f"fault {fault.id} nearly matched this request: its partition is 1, the request's is 0"
     for width, scheme in ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")):
         page.look(width, 900, scheme)
@@ -188,13 +188,13 @@ def test_a_journal_that_was_emptied_is_empty_on_the_page(page: Page, plane: Cont
     """What was shown before is gone, and what comes afterwards is shown."""
     producer = Producer({"bootstrap.servers": plane.bootstrap})
     producer.produce("t", b"v", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     page.open(plane.url, "journal")
     page.row("Produce v", "t")
     plane.kafka.journal.clear()
     page.sees_no("Produce v")
     producer.produce("t", b"v", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     page.row("Produce v", "t")
 
 
@@ -219,7 +219,7 @@ def test_what_is_open_stays_where_it_is(page: Page, plane: ControlPlane) -> None
     page.sees_no("read this")
 
     asking = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "asking"})
-    asking.list_topics("t", 10)
+    asking.list_topics("t", 60)
     page.open(plane.url, "journal")
     page.write("Client id", "asking")
     page.row("Metadata")
@@ -227,7 +227,7 @@ def test_what_is_open_stays_where_it_is(page: Page, plane: ControlPlane) -> None
     page.sees("Paused while a request is open.", "Correlation id")
     first = page.rows()
     for _ in range(120):
-        asking.list_topics("t", 10)
+        asking.list_topics("t", 60)
     seen = "return document.querySelector('.filters + .row .quiet').textContent"
     before = page.script(seen)
     assert len(page.rows()) == len(first)

@@ -48,7 +48,7 @@ def fenced(walk: Walk) -> None:
     first = transactor(walk.plane, **{"client.id": "first"})
     transactor(walk.plane, **{"client.id": "second"})
     with pytest.raises(KafkaException):
-        first.commit_transaction(10)
+        first.commit_transaction(60)
     walk.page.sees("fenced: at", "client `second`")
 
 
@@ -57,7 +57,7 @@ def owner(walk: Walk) -> None:
     conf = {"bootstrap.servers": walk.plane.bootstrap, "group.id": "g", "client.id": "reader"}
     consumer = Consumer(conf)
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment")
     walk.follow("Groups", "g")
     walk.page.sees("Groups / g")
     walk.page.row("reader at", "t-1")
@@ -71,7 +71,7 @@ def failing(walk: Walk) -> None:
     walk.press("The next commit fails")
     walk.press("Add the fault")
     walk.page.row("EndTxn", "COORDINATOR_LOAD_IN_PROGRESS")
-    transactor(walk.plane).commit_transaction(10)
+    transactor(walk.plane).commit_transaction(60)
     assert [fault.hits for fault in walk.plane.kafka.faults.list()] == [1]
 
 
@@ -80,7 +80,7 @@ def silent(walk: Walk) -> None:
     walk.plane.kafka.faults.add(api="Produce", drop=True, optional=True)
     producer = Producer({"bootstrap.servers": walk.plane.bootstrap, "client.id": "hung", "request.timeout.ms": 60000})
     producer.produce("t", b"lost", partition=0)
-    until(lambda: producer.poll(0.1) or walk.plane.kafka.journal.find(client_id="hung", api="Produce"), "it", 20)
+    until(lambda: producer.poll(0.1) or walk.plane.kafka.journal.find(client_id="hung", api="Produce"), "it")
     entries = walk.plane.kafka.journal.find(client_id="hung")
     assert entries
     walk.follow("Clients", "hung")

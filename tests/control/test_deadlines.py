@@ -16,7 +16,7 @@ def test_a_request_that_stops_is_closed(broker_with: BrokerWith, sent: bytes) ->
     """Before its first byte, within its head, within its body, and behind an earlier request."""
     server = broker_with(settings={"understudy.partial.frame.timeout.ms": 300})
     url = urlsplit(str(server.process.ready.control_url))
-    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=20) as peer:
+    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=60) as peer:
         peer.sendall(sent)
         answer = b""
         while part := peer.recv(4096):  # a connection that stays open ends in a TimeoutError
@@ -30,7 +30,7 @@ def test_a_request_that_takes_its_time_is_answered(broker_with: BrokerWith) -> N
     fault = server.control("POST", "/v1/faults", {"match": {"api": "Fetch"}, "do": {"error": "NOT_LEADER_OR_FOLLOWER"}})
     url = urlsplit(str(server.process.ready.control_url))
     path = f"/v1/faults/{fault['id']}?wait_hits=1&timeout_ms=900"
-    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=20) as peer:
+    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=60) as peer:
         peer.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         answer = b""
         while part := peer.recv(4096):
@@ -42,7 +42,7 @@ def test_a_caller_who_leaves_within_a_body_is_no_failure(broker_with: BrokerWith
     """The log has no line about it."""
     server = broker_with(settings={"understudy.partial.frame.timeout.ms": 300})
     url, begin = urlsplit(str(server.process.ready.control_url)), server.log_position()
-    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=20) as peer:
+    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=60) as peer:
         peer.sendall(HEAD + b'\r\n{"ms"')
         assert peer.recv(4096) == b""
     server.control("GET", "/v1/health")

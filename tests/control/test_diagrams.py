@@ -25,7 +25,7 @@ MERMAID = re.compile(r"    (title .*|participant p\d+ as .+|p\d+(->>|-->>|--x)p\
 def producer_of(plane: ControlPlane, name: str = "x", **settings: Any) -> Producer:
     """A transactional producer that has its id."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, **settings})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     return producer
 
 
@@ -34,7 +34,7 @@ def write(producer: Producer, *partitions: int) -> None:
     producer.begin_transaction()
     for partition in partitions:
         producer.produce("t", b"v", partition=partition)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def fenced(plane: ControlPlane, **settings: Any) -> None:
@@ -43,9 +43,9 @@ def fenced(plane: ControlPlane, **settings: Any) -> None:
     write(first, 0)
     second = producer_of(plane, **settings)
     write(second, 1)
-    second.commit_transaction(20)
+    second.commit_transaction(60)
     with pytest.raises(KafkaException):
-        first.commit_transaction(20)
+        first.commit_transaction(60)
 
 
 def texts(diagram: Diagram, kind: str) -> list[str]:
@@ -128,13 +128,13 @@ def test_a_fault_and_a_hold_are_steps(plane: ControlPlane) -> None:
     producer = producer_of(plane)
     plane.kafka.transactions["x"].hold("markers", after_markers=1)
     write(producer, 0, 1)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     until(lambda: plane.kafka.transactions["x"].show().stopped, "the hold")
     plane.kafka.transactions["x"].release()
     until(lambda: plane.kafka.transactions["x"].show().state == "CompleteCommit", "the end")
     fault = plane.kafka.faults.add(api="EndTxn", apply_then={"disconnect": "reset"})
     write(producer, 0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
 
     diagram = plane.kafka.diagrams.show(transactional_id="x")
 
@@ -154,14 +154,14 @@ def test_one_transaction_of_an_id_is_chosen_from_a_list(plane: ControlPlane, fro
         plane.kafka.clock.freeze()
     first = producer_of(plane, **{"client.id": "first"})
     write(first, 0)
-    first.commit_transaction(20)
+    first.commit_transaction(60)
     write(first, 0, 1)
-    first.abort_transaction(20)
+    first.abort_transaction(60)
     write(first, 1)
     second = producer_of(plane, **{"client.id": "second"})
     write(second, 0)
     with pytest.raises(KafkaException):
-        first.commit_transaction(20)
+        first.commit_transaction(60)
 
     past = plane.kafka.transactions["x"].history()
 
@@ -197,7 +197,7 @@ def test_a_transaction_whose_begin_was_merged_has_its_time_and_partitions(plane:
     producer = producer_of(plane, **{"client.id": "app"})
     for at in range(72):  # three events each, and two hundred are kept one by one
         write(producer, at % 2)
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
     cut = 0
     for _ in range(3):
         merged, rest, *_ = plane.kafka.transactions["x"].history()
@@ -210,7 +210,7 @@ def test_a_transaction_whose_begin_was_merged_has_its_time_and_partitions(plane:
             assert (rest.client_id, rest.partitions) in {("app", ("t-0",)), ("app", ("t-1",))}
         # One event more moves the border by one; partitions that are added are one.
         write(producer, 0, 1)
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
     assert cut >= 1
 
 
@@ -219,7 +219,7 @@ def test_an_old_transaction_is_found_behind_many_requests(plane: ControlPlane) -
     producer = producer_of(plane)
     for _ in range(12):
         write(producer, 0)
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
     first = plane.kafka.transactions["x"].history()[0]
     chosen = plane.kafka.diagrams.show(transactional_id="x", transaction=first.id, limit=2)
     assert "COMMIT at offset 1" in texts(chosen, "append")
@@ -254,7 +254,7 @@ def test_an_idempotent_producer_and_its_connection(plane: ControlPlane) -> None:
     plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     (known,) = plane.kafka.producers.list()
 
     diagram = plane.kafka.diagrams.show(producer_id=known.producer_id)
@@ -276,7 +276,7 @@ def test_equal_requests_are_one_step_and_the_newest_are_shown(plane: ControlPlan
     producer = producer_of(plane)
     for _ in range(3):
         write(producer, 0)
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
     whole = plane.kafka.diagrams.show(transactional_id="x")
     newest = plane.kafka.diagrams.show(transactional_id="x", limit=2)
     asked = [step.entry for step in whole.steps if step.kind == "request"]
@@ -284,7 +284,7 @@ def test_equal_requests_are_one_step_and_the_newest_are_shown(plane: ControlPlan
     assert newest.left_out == len(asked) - 2
     plane.kafka.faults.add(api="EndTxn", error="COORDINATOR_NOT_AVAILABLE", times=2)
     write(producer, 0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     wrong = plane.kafka.diagrams.show(transactional_id="x", errors=True)
     assert {step.error for step in wrong.steps if step.kind == "answer"} == {"COORDINATOR_NOT_AVAILABLE"}
     assert sum(step.count for step in wrong.steps if step.kind == "answer") == 2

@@ -123,7 +123,7 @@ def test_a_real_consumer_has_a_timeline_too(plane: ControlPlane) -> None:
                          "session.timeout.ms": 6000, "heartbeat.interval.ms": 5900})  # fmt: skip
     reported: list[int] = []
     consumer.subscribe(["t"], on_assign=lambda _c, partitions: reported.append(len(partitions)))
-    until(lambda: consumer.poll(0.05) or reported, "the assignment", 20)
+    until(lambda: consumer.poll(0.05) or reported, "the assignment")
     plane.kafka.clock.advance(seconds=7)
     events = plane.kafka.groups["g"].show().timeline
     assert {"app"} == {event.client_id for event in events if event.client_id}

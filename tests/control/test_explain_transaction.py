@@ -81,10 +81,10 @@ def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane, raw: RawPro
 def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
     """And one that is forgotten by a reset."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": "app"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     events = plane.kafka.transactions["x"].show().timeline
     assert {"initialised", "begun", "commit decided"} <= {event.event for event in events}
     assert {event.client_id for event in events if event.api} == {"app"}
@@ -132,14 +132,14 @@ def test_a_real_zombie_can_be_explained(plane: ControlPlane) -> None:
     """Two instances of a client with the same id."""
     conf = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
     old = Producer({**conf, "client.id": "old"})
-    old.init_transactions(10)
+    old.init_transactions(60)
     old.begin_transaction()
     old.produce("t", b"v", partition=0)
     old.flush(10)
     new = Producer({**conf, "client.id": "new"})
-    new.init_transactions(20)
+    new.init_transactions(60)
     with pytest.raises(KafkaException):
-        old.commit_transaction(10)
+        old.commit_transaction(60)
     reported = why(plane)
     assert reported.startswith("fenced: at ")
     assert "client `new`" in reported

@@ -15,13 +15,13 @@ def test_requests_that_are_being_served_and_polls_do_not_hide_the_others(plane: 
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
     consumer.subscribe(["u"])
     plane.kafka.topics["u"].write("v")
-    until(lambda: consumer.poll(0.1), "a record", 20)
+    until(lambda: consumer.poll(0.1), "a record")
     waiting = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     fault = plane.kafka.faults.add(api="InitProducerId", delay_ms=60_000)
     with pytest.raises(KafkaException):
         waiting.init_transactions(0.001)
     until(lambda: plane.kafka.journal.find(api="InitProducerId"), "the request")
-    until(lambda: len(plane.kafka.journal.find(api="Fetch")) > 20, "polls", 20)
+    until(lambda: len(plane.kafka.journal.find(api="Fetch")) > 20, "polls")
 
     answer = dict(story(plane.kafka, Pool()))
 

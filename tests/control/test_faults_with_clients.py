@@ -15,7 +15,7 @@ from tests.control.harness import ControlPlane
 def transactional(plane: ControlPlane, name: str = "x", **conf: Any) -> Iterator[Producer]:
     """A producer within its first transaction, with one record sent."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, "linger.ms": 0, **conf})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     yield producer
@@ -28,7 +28,7 @@ def committed(plane: ControlPlane, topic: str = "t") -> list[bytes | None]:
                          "enable.partition.eof": True, "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     found = []
-    while (record := consumer.poll(10)) is not None and not record.error():
+    while (record := consumer.poll(60)) is not None and not record.error():
         found.append(record.value())
     consumer.close()
     return found
@@ -38,7 +38,7 @@ def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> 
     """Apply, then close: the client retries, and is answered that it is done."""
     then = understudy.Disconnect("reset")
     with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", apply_then=then) as fault:
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
         assert fault.wait_hits(1).hits == 1
     assert committed(plane) == [b"v"]
 
@@ -47,7 +47,7 @@ def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> 
 def test_errors_that_pass_are_retried(plane: ControlPlane, code: str) -> None:
     """The application notices nothing."""
     with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", error=code, times=2) as fault:
-        producer.commit_transaction(20)
+        producer.commit_transaction(60)
         assert fault.hits() == 2
     assert committed(plane) == [b"v"]
 
@@ -57,7 +57,7 @@ def test_a_fenced_producer_raises_a_fatal_error(plane: ControlPlane) -> None:
     with transactional(plane) as producer:
         plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
         with pytest.raises(KafkaException) as raised:
-            producer.commit_transaction(20)
+            producer.commit_transaction(60)
     assert raised.value.args[0].fatal()
 
 
@@ -68,7 +68,7 @@ def test_a_producer_writes_around_a_partition_that_fails(plane: ControlPlane) ->
     plane.kafka.faults.add(api="Produce", topic="t", partition=1, error="NOT_ENOUGH_REPLICAS")
     for partition in (0, 1):
         producer.produce("t", b"v", partition=partition, on_delivery=lambda e, m: delivered.update({m.partition(): e}))
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert delivered == {0: None, 1: None}
     assert plane.kafka.faults.unmet() == []
 
@@ -81,7 +81,7 @@ def test_a_client_survives_spoiled_bytes(plane: ControlPlane, spoiled: dict[str,
     producer = Producer({"bootstrap.servers": plane.bootstrap, **conf})
     with plane.kafka.faults.add(api="Produce", bytes=spoiled) as fault:
         producer.produce("t", b"v", partition=0)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         assert fault.hits() == 1
 
 
@@ -93,5 +93,5 @@ def test_a_throttled_client_waits(plane: ControlPlane) -> None:
     )
     plane.kafka.faults.add(api="Produce", throttle_ms=120)
     producer.produce("t", b"v")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert reported[0] == 0.12

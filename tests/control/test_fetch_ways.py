@@ -132,7 +132,7 @@ def started_at_the_end(plane: ControlPlane) -> None:
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "latest"})
     consumer.assign([TopicPartition("t", 0)])
     pattern = "had no committed offset"
-    until(lambda: consumer.poll(0.05) or pattern in plane.kafka.report().text, "the hint", 20)
+    until(lambda: consumer.poll(0.05) or pattern in plane.kafka.report().text, "the hint")
     consumer.close()
 
 

@@ -16,11 +16,11 @@ def read_back(kafka: understudy.Cluster) -> None:
     """Produce one record to a topic that is not there yet, and read it with a new group."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     producer.produce("orders", b"one order")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     group = {"group.id": "g", "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, **group})
     consumer.subscribe(["orders"])
-    record = consumer.poll(20)
+    record = consumer.poll(60)
     consumer.close()
     assert record is not None
     assert (record.error(), record.value()) == (None, b"one order")

@@ -14,8 +14,8 @@ def test_a_group_s_generations(plane: ControlPlane) -> None:
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
     consumer.subscribe(["t"])
     plane.kafka.topics["t"].write("v")
-    until(lambda: consumer.poll(0.1), "the record", 20)
-    until(lambda: consumer.poll(0.1) or plane.kafka.journal.find(api="Heartbeat"), "a heartbeat", 20)
+    until(lambda: consumer.poll(0.1), "the record")
+    until(lambda: consumer.poll(0.1) or plane.kafka.journal.find(api="Heartbeat"), "a heartbeat")
     consumer.close()
 
     diagram = plane.kafka.diagrams.show(group="g")
@@ -40,12 +40,12 @@ def test_one_generation_of_a_group(plane: ControlPlane, protocol: str) -> None:
     shared = {"bootstrap.servers": plane.bootstrap, "group.id": "g", "group.protocol": protocol}
     first = Consumer({**shared, "client.id": "first", "enable.auto.commit": False})
     first.subscribe(["t"])
-    until(lambda: first.poll(0.1) or len(first.assignment()) == 2, "both partitions", 20)
+    until(lambda: first.poll(0.1) or len(first.assignment()) == 2, "both partitions")
     alone = plane.kafka.groups["g"].show().epoch
     first.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
     second = Consumer({**shared, "client.id": "second", "enable.auto.commit": False})
     second.subscribe(["t"])
-    until(lambda: first.poll(0.1) or second.poll(0.1) or len(second.assignment()) == 1, "one partition each", 40)
+    until(lambda: first.poll(0.1) or second.poll(0.1) or len(second.assignment()) == 1, "one partition each")
     both = plane.kafka.groups["g"].show().epoch
     second.commit(offsets=[TopicPartition("t", second.assignment()[0].partition, 0)], asynchronous=False)
     second.close()
@@ -75,7 +75,7 @@ def test_commits_of_members_in_turn_are_one_step_each(plane: ControlPlane) -> No
     def assigned() -> bool:
         return not any(member.poll(0.1) for member in members) and all(len(each.assignment()) == 1 for each in members)
 
-    until(assigned, "one partition each", 40)
+    until(assigned, "one partition each")
     places = {each: TopicPartition("t", each.assignment()[0].partition, 0) for each in members}
     for _ in range(10):
         for member in members:

@@ -31,7 +31,7 @@ def member(
                          "auto.offset.reset": "earliest"})  # fmt: skip
     consumer.subscribe(["t"], on_assign=lambda _c, p: reported.append(f"+{len(p)}"),
                        on_revoke=lambda _c, p: reported.append(f"-{len(p)}"))  # fmt: skip
-    until(lambda: consumer.poll(0.05) or reported, "the assignment", 20)
+    until(lambda: consumer.poll(0.05) or reported, "the assignment")
     yield consumer
     consumer.close()
 
@@ -45,7 +45,7 @@ def test_a_group_is_shown_with_members_offsets_and_lag(plane: ControlPlane) -> N
     """The same over HTTP, in Python and in the shell."""
     plane.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
     with member(plane, client_id="app") as consumer:
-        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
+        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record")
         consumer.commit(asynchronous=False)
         reported = shown(plane)
         assert (reported.state, reported.type, reported.protocol, reported.coordinator) == (
@@ -94,7 +94,7 @@ def test_offsets_of_a_group_without_members_can_be_reset(plane: ControlPlane) ->
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "enable.auto.commit": False})
     consumer.subscribe(["t"])
     with closing(consumer):
-        record = until(lambda: consumer.poll(0.05), "the record at the new offset", 20)
+        record = until(lambda: consumer.poll(0.05), "the record at the new offset")
         assert (record.value(), record.offset()) == (b"b", 1)
         status, problem = plane.refused("POST", "/v1/groups/g/offsets", {"topic": "t", "to": "earliest"})
         assert (status, "has members" in problem["detail"]) == (409, True)
@@ -138,11 +138,11 @@ def test_a_rebalance_can_be_asked_for(plane: ControlPlane) -> None:
     with member(plane, seen=seen) as consumer:
         before = shown(plane).epoch
         plane.kafka.groups["g"].rebalance()
-        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the rebalance", 20)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the rebalance")
         assert seen == ["+2", "-2", "+2"]
         assert shown(plane).epoch == before + 1
         plane.ctl("groups", "rebalance", "g")
-        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the second rebalance", 20)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the second rebalance")
     assert until(lambda: shown(plane).state == "Empty", "the member to leave")
     assert plane.refused("POST", "/v1/groups/g/rebalance")[0] == 409
 
@@ -154,13 +154,13 @@ def test_a_member_that_is_evicted_comes_back(plane: ControlPlane) -> None:
     with member(plane, seen=seen) as consumer:
         (one,) = shown(plane).members
         plane.kafka.groups["g"].evict(one.member_id)
-        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership")
         (other,) = shown(plane).members
         assert other.member_id != one.member_id
         status, problem = plane.refused("POST", f"/v1/groups/g/members/{one.member_id}/evict")
         assert (status, other.member_id in problem["detail"]) == (404, True)
         plane.ctl_text("groups", "evict", "g", other.member_id)
-        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the third membership", 20)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the third membership")
 
 
 def test_a_session_ends_when_the_clock_is_pushed_past_it(plane: ControlPlane) -> None:
@@ -169,7 +169,7 @@ def test_a_session_ends_when_the_clock_is_pushed_past_it(plane: ControlPlane) ->
     with member(plane, seen=seen) as consumer:
         plane.kafka.clock.advance(ms=SESSION_MS + 1)
         assert shown(plane).members == ()
-        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership")
         assert len(shown(plane).members) == 1
 
 
@@ -179,9 +179,9 @@ def test_a_rebalance_is_held_between_join_and_sync(plane: ControlPlane) -> None:
         consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
         seen: list[int] = []
         consumer.subscribe(["t"], on_assign=lambda _c, p: seen.append(len(p)))
-        until(lambda: consumer.poll(0.05) or fault.hits(), "the sync", 20)
+        until(lambda: consumer.poll(0.05) or fault.hits(), "the sync")
         assert shown(plane).state == "CompletingRebalance"
-    until(lambda: consumer.poll(0.05) or seen, "the assignment", 20)
+    until(lambda: consumer.poll(0.05) or seen, "the assignment")
     assert shown(plane).state == "Stable"
     consumer.close()
 
@@ -221,7 +221,7 @@ def test_a_coordinator_moves_and_members_follow(three: ControlPlane) -> None:
     """The old one answers NOT_COORDINATOR, the new one knows the group; the consumer's commit goes there."""
     three.kafka.topics["t"].write({"value": "a", "partition": 0})
     with member(three) as consumer:
-        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
+        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record")
         before = shown(three).coordinator
         target = before % 3 + 1
         three.kafka.coordinators.move(type="group", key="g", broker=target)

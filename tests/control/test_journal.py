@@ -378,7 +378,7 @@ def test_wireshark_reads_the_capture(plane: ControlPlane, tmp_path: Path) -> Non
 
     def tshark(*arguments: str) -> str:
         done = subprocess.run(
-            ["tshark", "-r", path, *arguments], capture_output=True, text=True, check=True, timeout=50
+            ["tshark", "-r", path, *arguments], capture_output=True, text=True, check=True, timeout=120
         )
         return done.stdout
 

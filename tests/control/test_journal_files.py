@@ -101,12 +101,12 @@ def test_a_client_s_requests_are_written_as_the_journal_shows_them(written: Writ
     """Request by request; where requests have topic ids the lines have names too."""
     producer = Producer({"bootstrap.servers": written.plane.bootstrap, "client.id": "app"})
     producer.produce("t", b"v", partition=1)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer(
         {"bootstrap.servers": written.plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
-    (message,) = consumer.consume(1, 30)
+    (message,) = consumer.consume(1, 60)
     assert message.value() == b"v"
     consumer.close()
     written.plane.kafka.journal.rotate()

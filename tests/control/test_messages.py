@@ -51,7 +51,7 @@ def test_text_is_found_in_compressed_batches(plane: ControlPlane, codec: str) ->
     producer = Producer({"bootstrap.servers": plane.bootstrap, "compression.type": codec, "linger.ms": 50})
     for n in range(50):
         producer.produce("t", f'{{"order": "order-{n}", "padding": "{"-" * 100}"}}'.encode(), partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert len(values(plane, text='"order-4')) == 11
     assert values(plane, text="ordre") == []
 
@@ -60,13 +60,13 @@ def test_the_journal_names_topics_groups_and_ids(plane: ControlPlane) -> None:
     """Of requests and answers, topics by id included; at most ten of each."""
     plane.kafka.topics["t"].write({"value": "v", "partition": 0})
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1), "a record", 20)
+    until(lambda: consumer.poll(0.1), "a record")
     consumer.commit(asynchronous=False)
     consumer.close()
     named = {entry.api: entry for entry in plane.kafka.journal.find()}
@@ -79,7 +79,7 @@ def test_the_journal_names_topics_groups_and_ids(plane: ControlPlane) -> None:
     assert (named["ApiVersions"].topics, named["ApiVersions"].groups) == ((), ())
     for n in range(12):
         plane.kafka.topics.create(f"many-{n}")
-    producer.list_topics(timeout=20)
+    producer.list_topics(timeout=60)
     assert len(plane.kafka.journal.find(api="Metadata")[-1].topics) == 10
     *_, heading, row = plane.ctl_text("journal", "list", "--api", "EndTxn").splitlines()
     at = heading.index("TRANSACTIONAL_IDS")

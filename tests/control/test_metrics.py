@@ -43,7 +43,7 @@ class Samples:
 def busy(plane: ControlPlane) -> ControlPlane:
     """With records, a lagging group, an open transaction, a fault that was met, and an error."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     for number in range(5):
         producer.produce("t", str(number), partition=number % 2)
@@ -63,7 +63,7 @@ def test_requests_are_counted_with_their_errors_latencies_and_faults(busy: Contr
     busy.kafka.journal.clear()
     fault = busy.kafka.faults.add(api="Metadata", times=2, error="REBOOTSTRAP_REQUIRED", optional=True)
     with fault, suppress(KafkaException):  # whether the client tries again is its own matter
-        Producer({"bootstrap.servers": busy.bootstrap}).list_topics(timeout=20)
+        Producer({"bootstrap.servers": busy.bootstrap}).list_topics(timeout=60)
     after = Samples(busy)
     entries = busy.kafka.journal.find()
     served = Counter(entry.api for entry in entries if entry.duration_ms is not None)
@@ -92,7 +92,7 @@ def test_errors_of_single_partitions_are_counted(plane: ControlPlane) -> None:
     with plane.kafka.faults.add(api="Produce", error="NOT_ENOUGH_REPLICAS", times=2):
         for partition in (0, 1):
             producer.produce("t", "v", partition=partition)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     assert Samples(plane).value("understudy_request_errors_total", **labels) - before == 2
 
 

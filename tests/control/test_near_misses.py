@@ -55,7 +55,7 @@ def consuming() -> Iterator[Consuming]:
             stack.callback(consumer.close)
             consumer.subscribe([topic])
             if joins:
-                until(lambda: consumer.poll(0.05) or consumer.assignment(), "the assignment", 20)
+                until(lambda: consumer.poll(0.05) or consumer.assignment(), "the assignment")
             return consumer
 
         yield made
@@ -86,7 +86,7 @@ def send(plane: ControlPlane, topic: str = "t", partition: int = 0, client: str 
     """One record."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "client.id": client, **settings})
     producer.produce(topic, b"v", partition=partition)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -96,12 +96,12 @@ def test_a_topic_of_nearly_the_same_name_is_named(plane: ControlPlane) -> None:
     """In the report, and beside the row; nothing at a topic that is there."""
     plane.kafka.topics.create("orders")
     admin = AdminClient({"bootstrap.servers": plane.bootstrap})
-    admin.describe_topics(TopicCollection(["orders"]))["orders"].result(20)
+    admin.describe_topics(TopicCollection(["orders"]))["orders"].result(60)
     assert plane.kafka.journal.find(api="Metadata", topic="orders")
     assert beside(plane, "Metadata") == set()
     assert hints(plane) == []
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
-        admin.describe_topics(TopicCollection(["order"]))["order"].result(20)
+        admin.describe_topics(TopicCollection(["order"]))["order"].result(60)
     wanted = "topic 'order' does not exist; did you mean orders?"
     assert beside(plane, "Metadata") == {wanted}
     assert hints(plane) == [wanted]
@@ -164,10 +164,10 @@ def test_a_group_that_does_not_exist_has_a_hint(plane: ControlPlane, consuming: 
     """With the one of nearly the same name; a group that is there has no hint."""
     consuming(plane, "orders-service", "t")
     admin = AdminClient({"bootstrap.servers": plane.bootstrap})
-    admin.describe_consumer_groups(["orders-service"])["orders-service"].result(20)
+    admin.describe_consumer_groups(["orders-service"])["orders-service"].result(60)
     assert plane.kafka.journal.find(api="DescribeGroups")
     assert beside(plane, "DescribeGroups") == set()
-    admin.describe_consumer_groups(["order-service"])["order-service"].result(20)
+    admin.describe_consumer_groups(["order-service"])["order-service"].result(60)
     wanted = "group 'order-service' does not exist; did you mean orders-service?"
     assert beside(plane, "DescribeGroups") == {wanted}
     assert wanted in hints(plane)
@@ -257,7 +257,7 @@ def test_a_consumer_of_an_earlier_test_has_a_hint_when_another_one_is_in_its_gro
     assert not earlier(plane, since=began)
     until(lambda: plane.kafka.report().now_ms > began, "a later time")
     new = consuming(plane, "g", "t", client="new", joins=False)
-    (hint,) = until(lambda: polled(new, plane, since=began), "the hint", 20)
+    (hint,) = until(lambda: polled(new, plane, since=began), "the hint")
     assert hint.startswith("a consumer of an earlier test is still in group g: client old (connection ")
     assert hint.endswith("), which connected before this test began")
     assert not earlier(plane)
@@ -269,10 +269,10 @@ def test_a_consumer_that_outlived_a_reset_has_a_hint(plane: ControlPlane, consum
     """It comes back to its group by itself, and takes partitions from the consumer of the present test."""
     old = consuming(plane, "g", "t", client="old")
     plane.kafka.reset()
-    until(lambda: old.poll(0.05) or len(plane.kafka.groups.list()) == 1, "its return", 20)
+    until(lambda: old.poll(0.05) or len(plane.kafka.groups.list()) == 1, "its return")
     assert not earlier(plane)
     new = consuming(plane, "g", "t", client="new", joins=False)
-    (hint,) = until(lambda: polled(new, plane), "the hint", 20)
+    (hint,) = until(lambda: polled(new, plane), "the hint")
     assert "still in group g: client old (connection " in hint
     assert hint.endswith("which connected before the last reset")
 
@@ -296,9 +296,9 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
             return [hint for hint in kafka.report().hints if "earlier test" in hint]
 
         old = member("old")
-        until(lambda: old.poll(0.05) or old.assignment(), "the assignment", 20)
+        until(lambda: old.poll(0.05) or old.assignment(), "the assignment")
         kafka.reset(disconnect=True)
-        until(lambda: old.poll(0.05) or len(kafka.groups.list()) == 1, "its return", 20)
+        until(lambda: old.poll(0.05) or len(kafka.groups.list()) == 1, "its return")
         assert not found()
         new = member("new")
 
@@ -307,7 +307,7 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
             old.poll(0.05)
             return found()
 
-        (hint,) = until(polled_both, "the hint", 20)
+        (hint,) = until(polled_both, "the hint")
         assert hint.startswith("a consumer of an earlier test is still in group g: client old (connection ")
         assert hint.endswith("), which connected before the last reset and reconnected")
 
@@ -316,7 +316,7 @@ def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consum
     """With auto.offset.reset=latest, behind records; not with earliest, and not where there are no records."""
     send(plane, partition=1)
     first = consuming(plane, "first", "t", client="first")
-    until(lambda: first.poll(0.05), "the record", 20)
+    until(lambda: first.poll(0.05), "the record")
     assert first.get_watermark_offsets(TopicPartition("t", 1), timeout=20) == (0, 1)  # asks for the end, too
     consuming(plane, "empty", "u", client="empty", **{"auto.offset.reset": "latest"})
     assert not [hint for hint in hints(plane) if "no committed offset" in hint]
@@ -325,7 +325,7 @@ def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consum
         "group late had no committed offset, so client late started t-1 at offset 1, the log end, "
         "and skips the records before it: auto.offset.reset is latest"
     )
-    until(lambda: late.poll(0.05) or wanted in hints(plane), "the hint", 20)
+    until(lambda: late.poll(0.05) or wanted in hints(plane), "the hint")
 
 
 def test_records_of_an_open_transaction_have_a_hint_if_a_consumer_reads_committed(
@@ -333,17 +333,17 @@ def test_records_of_an_open_transaction_have_a_hint_if_a_consumer_reads_committe
 ) -> None:
     """With the transactional id; not to one that reads uncommitted ones, and not once the transaction has ended."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=1)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     dirty = consuming(plane, "dirty", "t", **{"isolation.level": "read_uncommitted"})
-    until(lambda: dirty.poll(0.05), "the record", 20)
+    until(lambda: dirty.poll(0.05), "the record")
     dirty.close()
     assert not [hint for hint in hints(plane) if "read_committed" in hint]
     clean = consuming(plane, "clean", "t", **{"isolation.level": "read_committed"})
     wanted = "read_committed consumers do not get t-1 from offset 0 on until the transaction of x ends"
-    until(lambda: clean.poll(0.05) or wanted in hints(plane), "the hint", 20)
-    producer.commit_transaction(20)
-    until(lambda: clean.poll(0.05), "the record", 20)
+    until(lambda: clean.poll(0.05) or wanted in hints(plane), "the hint")
+    producer.commit_transaction(60)
+    until(lambda: clean.poll(0.05), "the record")
     assert wanted not in hints(plane)

@@ -48,7 +48,7 @@ PATHS = [
 def asked(server: Server, method: str, path: str, body: str | bytes | None = None) -> tuple[int, Any]:
     """Status and document of the answer."""
     url = urlsplit(str(server.process.ready.control_url))
-    connection = HTTPConnection(str(url.hostname), url.port, timeout=20)
+    connection = HTTPConnection(str(url.hostname), url.port, timeout=60)
     try:
         connection.request(method, f"/v1/{path}", body)
         response = connection.getresponse()

@@ -105,7 +105,7 @@ def something_of_everything(plane: ControlPlane) -> Iterator[dict[str, str]]:
     """Records, an open and an aborted transaction, a group with a member; ids of member, fault, ACL and producer."""
     conf = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
     producer = Producer(conf)
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     for end in (producer.abort_transaction, None):
         producer.begin_transaction()
         producer.produce("t", b"\xff", key=b"k", partition=0, headers=[("h", b"v"), ("h", None)])
@@ -115,7 +115,7 @@ def something_of_everything(plane: ControlPlane) -> Iterator[dict[str, str]]:
     consumer = Consumer({**conf, "transactional.id": "", "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["u"])
     plane.kafka.topics["u"].write("v")
-    until(lambda: consumer.poll(0.1), "a record", 20)
+    until(lambda: consumer.poll(0.1), "a record")
     consumer.commit(asynchronous=False)
     (member,) = plane.kafka.groups["g"].show().members
     fault = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True).id
@@ -273,7 +273,7 @@ def test_a_token_is_asked_for_everywhere_but_at_the_health_check() -> None:
 def status(url: str, method: str, path: str, token: str | None) -> int:
     """Of a call, perhaps with a token."""
     place = urlsplit(url)
-    connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=60)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         connection.request(method, path, headers=headers)

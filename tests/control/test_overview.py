@@ -14,10 +14,10 @@ def transactor(plane: ControlPlane, client_id: str) -> Producer:
     """A producer of the transactional id x with a record in t-0."""
     settings = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": client_id}
     producer = Producer(settings)
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return producer
 
 
@@ -27,7 +27,7 @@ def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
     first = transactor(plane, "first")
     transactor(plane, "second")
     with pytest.raises(KafkaException):
-        first.commit_transaction(20)
+        first.commit_transaction(60)
     plane.kafka.transactions["x"].hold("markers")
 
     found = plane.kafka.overview()
@@ -49,10 +49,10 @@ def test_a_refused_id_is_shown_beside_any_number_of_others(plane: ControlPlane) 
     first = transactor(plane, "first")
     transactor(plane, "second")
     with pytest.raises(KafkaException):
-        first.commit_transaction(20)
+        first.commit_transaction(60)
     for number in range(60):
         settings = {"bootstrap.servers": plane.bootstrap, "transactional.id": f"other-{number}"}
-        Producer(settings).init_transactions(20)
+        Producer(settings).init_transactions(60)
     (refusal,) = plane.kafka.overview().refusals
     assert (refusal.name, refusal.error) == ("x", "INVALID_PRODUCER_EPOCH")
     report = plane.kafka.report()
@@ -86,11 +86,11 @@ def test_clients_topics_and_groups(plane: ControlPlane) -> None:
     producer = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "writer"})
     for _ in range(3):
         producer.produce("t", b"v", partition=1)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     settings = {"group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
     consumer.subscribe(["t"])
-    record: Message = until(lambda: consumer.poll(0.1), "a record", 20)
+    record: Message = until(lambda: consumer.poll(0.1), "a record")
     consumer.commit(record, asynchronous=False)  # type: ignore[call-overload]  # a message is one of its arguments
 
     found = plane.kafka.overview()
@@ -116,7 +116,7 @@ def test_each_request_is_counted_once_until_the_journal_is_cleared(plane: Contro
     admin = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "asker"})
     counts = []
     for _ in range(3):
-        admin.list_topics(timeout=20)
+        admin.list_topics(timeout=60)
         counts.append(sum(each.requests for each in plane.kafka.overview().apis if each.name == "Metadata"))
     assert counts == sorted(set(counts))
     (asker,) = [each for each in plane.kafka.overview().clients if each.client_id == "asker"]

@@ -62,7 +62,7 @@ def test_records_have_the_offsets_that_they_are_given(plane: ControlPlane) -> No
     assert [record["offset"] for record in records] == [105, 106, 110, 200]
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
     consumer.assign([TopicPartition("t", 0, 107)])
-    assert [message.offset() for message in consumer.consume(2, 10)] == [110, 200]
+    assert [message.offset() for message in consumer.consume(2, 60)] == [110, 200]
     consumer.close()
 
 
@@ -189,7 +189,7 @@ def test_a_log_in_memory_that_begins_elsewhere_is_there_after_a_kill(plane: Cont
     """The start that was noted when its broker stopped is not taken for its own."""
     written(plane, *[{}] * 5)
     admin = AdminClient({"bootstrap.servers": plane.bootstrap})
-    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(10)
+    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(60)
     plane.kafka.brokers[1].stop()
     plane.kafka.brokers[1].start()
     plane.http("POST", f"{T0}/start", {"offset": 1})

@@ -97,7 +97,7 @@ def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
     fault = plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     (reported,) = plane.kafka.producers.list()
     lost, known = plane.kafka.producers[reported.producer_id].show().timeline[1:]
     assert (lost.event, lost.fault, known.event, known.fault) == ("accepted", fault.id, "duplicate", None)
@@ -110,10 +110,10 @@ def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
 def test_a_transactional_producer_has_one_with_what_moved_its_id(plane: ControlPlane) -> None:
     """The requests of its transactions, and between them its batches."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     producer_id = plane.kafka.transactions["x"].show().producer_id
     life = plane.kafka.producers[producer_id].show()
     assert life.transactional_id == "x"

@@ -27,7 +27,7 @@ def send(plane: ControlPlane, topic: str = "t", **settings: object) -> Producer:
     """A record in partition 1 of a topic."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app", **settings})
     producer.produce(topic, b"v", partition=1)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return producer
 
 
@@ -40,7 +40,7 @@ def test_a_line_names_what_the_request_is_about(plane: ControlPlane) -> None:
     assert " t-1 -> ok (" in produce
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1), "the record", 20)
+    until(lambda: consumer.poll(0.1), "the record")
     consumer.commit(asynchronous=False)
     assert any(" OffsetCommit v" in line and " group g, t-1 -> ok (" in line for line in lines(plane))
     assert not [line for line in lines(plane) if " Fetch v" in line or " ApiVersions v" in line]
@@ -67,20 +67,20 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
     """Who fenced whom; a fault that no request met; a topic of nearly the same name. The shell prints the same text."""
     servers = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
     first = Producer({**servers, "client.id": "first"})
-    first.init_transactions(20)
+    first.init_transactions(60)
     first.begin_transaction()
     first.produce("t", b"v")
-    assert first.flush(20) == 0
-    Producer({**servers, "client.id": "second"}).init_transactions(20)
+    assert first.flush(60) == 0
+    Producer({**servers, "client.id": "second"}).init_transactions(60)
     with pytest.raises(KafkaException):
-        first.commit_transaction(20)
+        first.commit_transaction(60)
     ended = plane.kafka.journal.find(api="EndTxn", client_id="first")[-1]
     fault = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
     plane.kafka.topics.create("orders")
     settings = {"allow.auto.create.topics": False, "group.id": "g"}
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
     consumer.subscribe(["order"])
-    until(lambda: consumer.poll(0.1) or len(plane.kafka.report().hints) == 2, "the hint", 20)
+    until(lambda: consumer.poll(0.1) or len(plane.kafka.report().hints) == 2, "the hint")
     consumer.close()
 
     answer = plane.http("GET", "/v1/report")
@@ -110,7 +110,7 @@ def test_a_group_that_was_refused_something_is_drawn(plane: ControlPlane) -> Non
     settings = {"bootstrap.servers": plane.bootstrap, "group.id": "g", "enable.auto.commit": False}
     consumer = Consumer({**settings, "client.id": "reader", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 20)
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment")
     assert plane.kafka.report().diagrams == ()
     (member,) = plane.kafka.groups["g"].show().members
     plane.kafka.groups["g"].evict(member.member_id)
@@ -165,17 +165,17 @@ def test_what_a_waiting_client_waits_for_is_a_hint(plane_of: ControlPlaneOf) -> 
     assert plane.kafka.report().hints == ()
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.05) or plane.kafka.report().hints, "the hint", 20)
+    until(lambda: consumer.poll(0.05) or plane.kafka.report().hints, "the hint")
     plane.kafka.clock.freeze()
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     plane.kafka.transactions["x"].hold(at="markers")
     with suppress(KafkaException):
         producer.commit_transaction(0.2)
-    until(lambda: len(plane.kafka.report().hints) == 3, "the hold", 20)
+    until(lambda: len(plane.kafka.report().hints) == 3, "the hold")
     frozen, group, held = plane.kafka.report().hints
     assert frozen.startswith("the clock is frozen")
     assert re.fullmatch(

@@ -32,7 +32,7 @@ def send(producer: Producer, value: bytes, topic: str = "t") -> KafkaError | Non
     """What becomes of a record of a real client."""
     reported: list[KafkaError | None] = []
     producer.produce(topic, value, partition=0, on_delivery=lambda error, _message: reported.append(error))
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return reported[0]
 
 
@@ -44,7 +44,7 @@ def names(plane: ControlPlane) -> list[str]:
 def busy(plane: ControlPlane) -> RawProducer:
     """A cluster with a topic of its own, records, an open transaction and a group."""
     write(plane, "before")
-    Producer({"bootstrap.servers": plane.bootstrap}).list_topics("made", 10)
+    Producer({"bootstrap.servers": plane.bootstrap}).list_topics("made", 60)
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
     consumer.close()
@@ -63,7 +63,7 @@ def test_clients_of_before_do_not_come_back() -> None:
     before = plane.bootstrap
     forgotten = Consumer({"bootstrap.servers": before, "group.id": "g", "client.id": "forgotten"})
     forgotten.subscribe(["t"])
-    until(lambda: forgotten.poll(0.1) or forgotten.assignment(), "an assignment", 20)
+    until(lambda: forgotten.poll(0.1) or forgotten.assignment(), "an assignment")
 
     plane.kafka.reset(disconnect=True)
 
@@ -76,7 +76,7 @@ def test_clients_of_before_do_not_come_back() -> None:
             socket.create_connection((host, int(port)), 5)
     consumer = Consumer({"bootstrap.servers": after, "group.id": "g", "client.id": "new"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.1) or len(consumer.assignment()) == 2, "both partitions", 20)
+    until(lambda: consumer.poll(0.1) or len(consumer.assignment()) == 2, "both partitions")
     assert {entry.client_id for entry in plane.kafka.journal.find()} == {"new"}
     consumer.close()
     process.stop()
@@ -93,7 +93,7 @@ def test_listeners_stay_where_something_is_kept_or_the_port_was_given(port: int 
         plane.kafka.reset(keep=keep, disconnect=True)
         wire.check_closed()
     assert plane.kafka.bootstrap_servers == before
-    assert list(Producer({"bootstrap.servers": before}).list_topics(timeout=10).topics) == ["t"]
+    assert list(Producer({"bootstrap.servers": before}).list_topics(timeout=60).topics) == ["t"]
     process.stop()
 
 
@@ -154,11 +154,11 @@ def test_ten_clients_recover_by_themselves(plane: ControlPlane) -> None:
         consumer.subscribe(["t"])
     send_all(producers, b"before")
     for consumer in consumers:
-        assert until(lambda c=consumer: value_of(c), "a record", 30) == b"before"  # type: ignore[misc]
+        assert until(lambda c=consumer: value_of(c), "a record") == b"before"  # type: ignore[misc]
     plane.kafka.reset()
     send_all(producers, b"after")
     for consumer in consumers:
-        assert until(lambda c=consumer: value_of(c) == b"after", "a record after the reset", 30)  # type: ignore[misc]
+        assert until(lambda c=consumer: value_of(c) == b"after", "a record after the reset")  # type: ignore[misc]
         consumer.close()
 
 
@@ -259,7 +259,7 @@ def test_a_snapshot_outlives_a_reset(plane: ControlPlane) -> None:
 def test_several_brokers_are_restored(plane_of: ControlPlaneOf) -> None:
     """With leaders where they were, and replicas in sync; one that was killed meanwhile is back."""
     plane = plane_of(brokers=3, settings={"default.replication.factor": 3, "num.partitions": 3})
-    Producer({"bootstrap.servers": plane.bootstrap}).list_topics("t", 10)
+    Producer({"bootstrap.servers": plane.bootstrap}).list_topics("t", 60)
     write(plane, "before")
     before = plane.kafka.topics["t"].show()
     snapshot = plane.kafka.snapshots.take()

@@ -188,7 +188,7 @@ def test_a_log_that_begins_elsewhere_is_there_after_a_kill(tmp_path: Path) -> No
     for value in "abcde":
         write(plane, value)
     admin = AdminClient({"bootstrap.servers": plane.bootstrap})
-    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(10)
+    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(60)
     plane.kafka.clock.advance(minutes=1)
     assert "t 0 3" in (tmp_path / "data" / "log-start-offset-checkpoint").read_text()
     plane.http("POST", "/v1/topics/t/partitions/0/start", {"offset": 0})

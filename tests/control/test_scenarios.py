@@ -171,10 +171,10 @@ def test_a_client_lives_through_a_scenario(plane: ControlPlane) -> None:
     assert plane.kafka.scenario.run(steps) == 2
     assert core(plane.kafka.scenario.record()["steps"]) == core(steps)
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "payments-1"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("payments", b"paid", partition=0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     assert [each.remaining for each in plane.kafka.faults.list()] == [0]
 
 
@@ -186,10 +186,10 @@ def test_a_server_begins_with_a_scenario(tmp_path: Path) -> None:
     assert len(kafka.scenario.record()["steps"]) == 3
     conf = {"bootstrap.servers": ",".join(process.ready.bootstrap_servers), "transactional.id": "payments-1"}
     producer = Producer(conf)
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("payments", b"paid", partition=0)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     assert [fault.hits for fault in kafka.faults.list()] == [1]
     assert [record.control for record in kafka.topics["payments"].partitions[0].records()] == [None, "commit"]
     process.stop()

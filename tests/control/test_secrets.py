@@ -76,7 +76,7 @@ class Exposed:
 
     def get(self, path: str) -> bytes:
         """What the control plane answers."""
-        with urlopen(f"{self.server.process.ready.control_url}{path}", timeout=10) as answer:  # noqa: S310
+        with urlopen(f"{self.server.process.ready.control_url}{path}", timeout=60) as answer:  # noqa: S310
             return bytes(answer.read())
 
     def shown(self) -> dict[str, bytes]:

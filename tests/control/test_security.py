@@ -16,7 +16,7 @@ AUTHORIZER = {
 def topics_of(plane: ControlPlane) -> set[str]:
     """The topics that an anonymous librdkafka may describe."""
     producer = Producer({"bootstrap.servers": plane.kafka.bootstrap_servers, "log_level": 0})
-    return {name for name, topic in producer.list_topics(timeout=10).topics.items() if topic.error is None}
+    return {name for name, topic in producer.list_topics(timeout=60).topics.items() if topic.error is None}
 
 
 @pytest.mark.verb("acls add", "acls list", "acls remove")
@@ -84,7 +84,7 @@ def test_a_quota_throttles(plane: ControlPlane) -> None:
         "bootstrap.servers": plane.kafka.bootstrap_servers, "client.id": "slow", "linger.ms": 0,
     })  # fmt: skip
     producer.produce("t", bytes(5000))
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     (entry,) = plane.kafka.journal.find(api="Produce")
     assert entry.response is not None
     assert entry.response["throttle_time_ms"] > 0

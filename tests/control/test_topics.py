@@ -57,7 +57,7 @@ def test_topics_are_shown_with_their_partitions(plane: ControlPlane) -> None:
 def test_a_partition_shows_its_producers_and_transactions(plane: ControlPlane) -> None:
     """Open and aborted ones, as its leader knows them."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"a", partition=0)
     producer.flush(10)
@@ -65,7 +65,7 @@ def test_a_partition_shows_its_producers_and_transactions(plane: ControlPlane) -
     assert partition.last_stable_offset == 0
     (opened,) = partition.open_transactions
     assert (opened.txn_start_offset, opened.last_sequence) == (0, 0)
-    producer.abort_transaction(10)
+    producer.abort_transaction(60)
     partition = until(lambda: with_aborted(plane), "the abort marker")
     assert partition.open_transactions == ()
     assert partition.aborted_transactions == (results.AbortedTransaction(opened.producer_id, 0, 1),)
@@ -112,7 +112,7 @@ def test_records_are_written_and_read_without_a_client(plane: ControlPlane) -> N
     assert record.headers == (results.Header("h", b"x"), results.Header("h", None))
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
     consumer.assign([TopicPartition("t", 1, 0)])
-    read = consumer.poll(10)
+    read = consumer.poll(60)
     consumer.close()
     assert read is not None
     assert (read.key(), read.value(), read.headers()) == (b"k", b"\xff", [("h", b"x"), ("h", None)])
@@ -165,7 +165,7 @@ def test_a_window_of_records_can_be_read(plane: ControlPlane) -> None:
 def test_isolation_decides_which_records_are_read(plane: ControlPlane) -> None:
     """Markers and aborted records are there, and not for read_committed."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     for value, commit in ((b"no", False), (b"yes", True)):
         producer.begin_transaction()
         producer.produce("t", value, partition=0)
@@ -210,7 +210,7 @@ def three(plane_of: ControlPlaneOf) -> ControlPlane:
 @pytest.fixture
 def replicated(three: ControlPlane) -> ControlPlane:
     """The same with the topic t."""
-    Producer({"bootstrap.servers": three.bootstrap}).list_topics("t", 10)
+    Producer({"bootstrap.servers": three.bootstrap}).list_topics("t", 60)
     return three
 
 
@@ -243,12 +243,12 @@ def test_a_leader_moves_and_clients_follow(replicated: ControlPlane) -> None:
     target = next(broker for broker in before.replicas if broker != before.leader)
     producer = Producer({"bootstrap.servers": replicated.bootstrap, "linger.ms": 0})
     producer.produce("t", b"before")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     moved = partition.move_leader(target)
     assert (moved.leader, moved.leader_epoch) == (target, before.leader_epoch + 1)
     assert produce(replicated.server.wire(before.leader))[0] is E.NOT_LEADER_OR_FOLLOWER
     producer.produce("t", b"after")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     assert [r.value for r in partition.records()] == [b"before", b"after"]
 
 
@@ -345,17 +345,17 @@ def test_a_consumer_notices_what_an_unclean_leader_cut_off(replicated: ControlPl
     follower, left_out = (b for b in (1, 2, 3) if b != leader)
     producer = Producer({"bootstrap.servers": replicated.bootstrap, "acks": 1, "linger.ms": 0})
     producer.produce("t", b"on all", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     partition.set_isr([leader, follower])
     producer.produce("t", b"on two", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     settings = {"group.id": "g", "auto.offset.reset": "error", "topic.metadata.refresh.interval.ms": 200}
     consumer = Consumer({"bootstrap.servers": replicated.bootstrap, **settings})
     consumer.assign([TopicPartition("t", 0, 0)])
-    read = [consumer.poll(10), consumer.poll(10)]
+    read = [consumer.poll(60), consumer.poll(10)]
     assert [record and record.value() for record in read] == [b"on all", b"on two"]
     partition.move_leader(left_out)
-    reported = consumer.poll(20)
+    reported = consumer.poll(60)
     consumer.close()
     error = reported and reported.error()
     assert error is not None
@@ -385,7 +385,7 @@ def test_a_forgotten_producer_recovers(plane: ControlPlane) -> None:
     """KIP-360: the broker answers UNKNOWN_PRODUCER_ID or out of order, a real client goes on by itself."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "linger.ms": 0})
     producer.produce("t", b"1", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     partition = plane.kafka.topics["t"].partitions[0]
     (known,) = partition.show().producers
     partition.forget_producer(known.producer_id)
@@ -393,6 +393,6 @@ def test_a_forgotten_producer_recovers(plane: ControlPlane) -> None:
     assert plane.refused("DELETE", f"{T0}/producers/{known.producer_id}")[0] == 404
     assert plane.refused("DELETE", f"{T0}/producers/x")[0] == 404
     producer.produce("t", b"2", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert [r.value for r in partition.records()] == [b"1", b"2"]
     plane.ctl_text("producers", "forget", "t", "0", str(partition.show().producers[0].producer_id))

@@ -104,12 +104,12 @@ def test_pending_offsets_are_shown(plane: ControlPlane) -> None:
     consumer.subscribe(["t"])
     assert consumer.poll(20) is not None
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.send_offsets_to_transaction([TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), 10)
     assert plane.kafka.transactions["x"].show().pending_offsets == {"g": {"t-0": 1}}
     assert plane.kafka.groups["g"].show().offsets == ()
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     assert plane.kafka.transactions["x"].show().pending_offsets == {}
     (offset,) = plane.kafka.groups["g"].show().offsets
     assert (offset.topic, offset.partition, offset.offset, offset.lag) == ("t", 0, 1, 0)
@@ -119,7 +119,7 @@ def test_pending_offsets_are_shown(plane: ControlPlane) -> None:
 def test_the_client_of_a_transaction_is_shown(plane: ControlPlane) -> None:
     """Of the last request about it: id, connection as in the journal, address, library."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": "payments"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     answer = plane.http("GET", "/v1/transactions/x")
     asked = plane.http("GET", "/v1/journal?api=InitProducerId")["entries"][-1]
     names = ("client_id", "connection", "client", "software")
@@ -174,18 +174,18 @@ def test_a_commit_stops_at_a_step(
 def test_a_hold_is_seen_by_a_real_client(plane: ControlPlane) -> None:
     """Its next transaction waits for the markers of the last one, without an error for the application."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     plane.ctl("transactions", "hold", "x", "markers", "--after-markers", "0")
     producer.begin_transaction()
     producer.produce("t", b"1", partition=0)
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     partition = plane.kafka.topics["t"].partitions[0]
     assert partition.records(isolation="read_committed") == []
     producer.begin_transaction()
     producer.produce("t", b"2", partition=0)
     assert until(lambda: plane.kafka.journal.find(error="CONCURRENT_TRANSACTIONS"), "the client asking in vain")
     assert plane.ctl("transactions", "release", "x")["held_at"] is None
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     assert until(lambda: len(partition.records(isolation="read_committed")) == 2, "both transactions")
 
 
@@ -217,13 +217,13 @@ def test_an_open_transaction_is_aborted_as_by_its_timeout(plane: ControlPlane, r
 def test_a_real_producer_whose_transaction_was_aborted_is_fenced(plane: ControlPlane) -> None:
     """`ctl transactions abort` fences a real producer in its transaction."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     producer.flush(10)
     assert plane.ctl("transactions", "abort", "x")["state"] in ("PrepareAbort", "CompleteAbort")
     with pytest.raises(KafkaException) as raised:
-        producer.commit_transaction(10)
+        producer.commit_transaction(60)
     assert raised.value.args[0].fatal()
 
 
@@ -253,12 +253,12 @@ def test_epochs_can_be_exhausted(plane: ControlPlane, raw: RawProducer) -> None:
 def test_a_real_producer_goes_on_past_exhaustion(plane: ControlPlane) -> None:
     """A new instance gets a new producer id and commits."""
     conf = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
-    Producer(conf).init_transactions(10)
+    Producer(conf).init_transactions(60)
     plane.kafka.transactions["x"].set_epoch(32_766)
     producer = Producer(conf)
-    producer.init_transactions(10)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.commit_transaction(10)
+    producer.commit_transaction(60)
     reported: results.Transaction = plane.kafka.transactions["x"].show()
     assert reported.producer_epoch < 10

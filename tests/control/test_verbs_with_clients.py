@@ -57,7 +57,7 @@ def values(plane: ControlPlane) -> list[bytes]:
                          "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
     found = []
-    while (message := until(lambda: consumer.poll(0.2), "the end", 20)).error() is None:
+    while (message := until(lambda: consumer.poll(0.2), "the end")).error() is None:
         found.append(message.value() or b"")
     consumer.close()
     return found
@@ -75,13 +75,13 @@ def test_what_clients_did_is_shown(plane: ControlPlane) -> None:
     (broker,) = kafka.info().brokers
     conf = {"bootstrap.servers": f"{broker.host}:{broker.port}", "client.id": "app"}
     producer = Producer({**conf, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     assert send(producer, b"v") is None
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     consumer = Consumer({**conf, "group.id": "g"})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
+    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment")
     assert [topic.name for topic in kafka.topics.list() if not topic.internal] == ["t", "u"]
     assert [each.high_watermark for each in kafka.topics["t"].show().partitions] == [2, 0]
     (known,) = kafka.topics["t"].partitions[0].show().producers
@@ -104,11 +104,11 @@ def test_the_refusal_of_an_evicted_member_is_explained(plane: ControlPlane) -> N
     conf = {"group.id": "g", "client.id": "app", "heartbeat.interval.ms": 50, "session.timeout.ms": 6000}
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **conf})
     consumer.subscribe(["t"])
-    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
+    until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment")
     (member,) = plane.kafka.groups["g"].show().members
     plane.kafka.groups["g"].evict(member.member_id)
-    reported = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal", 20)
-    until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {reported}", 20)
+    reported = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal")
+    until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {reported}")
     assert re.match(
         rf"no longer a member: at .* member '{member.member_id}' .*evict", plane.kafka.groups["g"].why().why
     )
@@ -130,7 +130,7 @@ def test_a_frozen_clock_keeps_an_answer_back(plane: ControlPlane) -> None:
     assert producer.flush(0.2) == 1
     assert plane.kafka.clock.show().frozen
     plane.kafka.clock.thaw()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.verb("isr set", "producers why")
@@ -141,12 +141,12 @@ def test_too_few_replicas_stop_a_producer(three: ControlPlane) -> None:
     part.set_isr([1])
     producer = Producer({"bootstrap.servers": three.bootstrap, "enable.idempotence": True, "linger.ms": 0})
     producer.produce("t", b"v", partition=0)
-    until(lambda: producer.poll(0) or three.kafka.journal.find(error="NOT_ENOUGH_REPLICAS"), "a refusal", 20)
+    until(lambda: producer.poll(0) or three.kafka.journal.find(error="NOT_ENOUGH_REPLICAS"), "a refusal")
     (reported,) = three.kafka.producers.list()
     why = three.kafka.producers[reported.producer_id].why()
     assert (why.error, "the ISR is 1 now" in why.why) == ("NOT_ENOUGH_REPLICAS", True)
     part.set_isr([1, 2, 3])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.verb("retention run", "compaction run")
@@ -159,7 +159,7 @@ def test_what_is_cleaned_is_gone_for_a_consumer(plane_of: ControlPlaneOf) -> Non
     for value in (b"1", b"2", b"3"):
         for topic in ("t", "u"):
             producer.produce(topic, value, key=b"k")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         plane.kafka.clock.advance(seconds=5)
     assert values(plane) == [b"1", b"2", b"3"]
     plane.kafka.compaction.run()
@@ -184,7 +184,7 @@ def test_a_producer_outlives_a_log_directory(three: ControlPlane) -> None:
     assert send(producer, b"2") is None
     assert part.show().leader in (1, 3)
     three.kafka.brokers[2].repair_log_dir()
-    until(lambda: 2 in part.show().isr, "the replica in sync", 20)
+    until(lambda: 2 in part.show().isr, "the replica in sync")
     part.move_leader(2)
     assert send(producer, b"3") is None
     assert [record.value for record in part.records()] == [b"1", b"2", b"3"]
@@ -220,7 +220,7 @@ def test_a_client_waits_for_a_broker_that_hangs(plane: ControlPlane) -> None:
     producer.produce("t", b"2", partition=0)
     assert producer.flush(0.2) == 1
     plane.kafka.brokers[1].resume()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert values(plane) == [b"1", b"2"]
 
 
@@ -235,12 +235,12 @@ def test_faults_are_met_until_they_are_taken_back(plane: ControlPlane) -> None:
     assert fault.wait_hits(2, timeout_ms=20_000).hits >= 2
     assert [each.id for each in plane.kafka.faults.list(unmet=True)] == [never.id]
     fault.remove()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     plane.kafka.faults.add(api="Produce", delay_ms=600_000)
     producer.produce("t", b"2", partition=0)
     assert producer.flush(0.2) == 1
     plane.kafka.faults.clear()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert values(plane) == [b"1", b"2"]
 
 

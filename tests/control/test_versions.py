@@ -100,7 +100,7 @@ def test_a_real_client_uses_the_versions_that_it_is_given(plane: ControlPlane) -
     plane.kafka.versions.set(Produce=(0, 5))
     producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     producer.produce("t", b"v")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     assert {entry.version for entry in plane.kafka.journal.find(api="Produce")} <= {3, 4, 5}
 
 

@@ -80,7 +80,7 @@ def test_a_stream_is_closed_when_its_reader_is_done() -> None:
         stream.close = lambda: (close(), closed.set())[0]  # type: ignore[method-assign,func-returns-value]
         driver.process.stdin.write("\n")
         driver.process.stdin.flush()
-        assert log.first.wait(10)
+        assert log.first.wait(60)
     assert log == ["one", "two"]
     assert closed.is_set()
 

@@ -78,7 +78,7 @@ def test_each_night_goes_on_where_the_last_one_ended(tmp_path: Path, broker_with
     server = broker_with(topics=["orders:1"])
     producer = Producer({"bootstrap.servers": server.addresses[0]})
     producer.produce("orders", b"v")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     done = nightly(server.addresses[0], tmp_path / "live")
     assert (done.returncode, records(tmp_path / "live")) == (0, 1), done.stderr
 

@@ -128,7 +128,7 @@ def _shared(admin: Wire, one: Wire, two: Wire) -> None:
     """Records accepted, released, rejected, renewed, acknowledged too late, left behind; offsets that are reset."""
     topic_id = created(admin, "jobs", 2)
     configure(admin, "sharers", share_auto_offset_reset="earliest", share_record_lock_duration_ms="5000")
-    until(partial(_has_state, admin, topic_id), "the share coordinators", 30)
+    until(partial(_has_state, admin, topic_id), "the share coordinators")
     epochs = [_subscribed(one, "s1"), _subscribed(two, "s2")]
     for _ in range(4):
         written(admin, "jobs", batch(*[b"job"] * 5))

@@ -120,7 +120,7 @@ def test_metrics_have_findings_records_lag_and_open_transactions(tmp_path: Path)
     registry.register(follow.Collector(known))
     server, thread = start_http_server(port, follow.HOST, registry)
     try:
-        with urllib.request.urlopen(f"http://{follow.HOST}:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{follow.HOST}:{port}/metrics", timeout=60) as answer:
             scraped = answer.read().decode().splitlines()
     finally:
         server.shutdown()

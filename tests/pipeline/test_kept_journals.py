@@ -37,7 +37,7 @@ def test_what_the_fixture_kept_is_read(tmp_path: Path) -> None:
         producer = Producer(settings | {"log_level": 0})
         for number in range(5):
             producer.produce("t", str(number).encode())
-            assert producer.flush(10) == 0
+            assert producer.flush(60) == 0
         keep_journal(cast("Any", Item(tmp_path / "kept")), kafka, 1)
     found = look(kept_journals.readable(str(tmp_path / "kept"), tmp_path / "scratch"))
     verdicts = {each.check.name: (each.text, each.occasions) for each in found.verdicts()}

@@ -101,17 +101,17 @@ def write(server: Server, topic: str, count: int, at_ms: int = 0, partition: int
         producer.produce(topic, b"%d" % number, b"k", partition, timestamp=at_ms or 1_700_000_000_000)
         if each:
             producer.flush(30)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def transaction(server: Server, name: str = "x") -> Producer:
     """A producer with an open transaction in both partitions."""
     producer = Producer({"bootstrap.servers": server.addresses[0], "transactional.id": name})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     producer.begin_transaction()
     for partition in (0, 1):
         producer.produce("orders", b"v", b"k", partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return producer
 
 
@@ -178,7 +178,7 @@ def test_a_commit_that_is_stuck_is_reported(server: Server, tmp_path: Path) -> N
     """Held before its markers: for half a minute that is nothing."""
     producer = transaction(server)
     server.control("POST", "/v1/transactions/x/hold", {"at": "prepare"})
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
 
     def between(beside: Beside, pause: int) -> None:
         beside.now_ms += (20_000, 11_000, 1_000)[pause - 1]
@@ -205,7 +205,7 @@ def torn(found: Iterator[tuple[tuple[str, int], bytes]], _: Any) -> Iterator[tup
 
 def test_a_torn_transaction_is_reported(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The coordinator committed, and one partition has an ABORT."""
-    transaction(server).commit_transaction(30)
+    transaction(server).commit_transaction(60)
     assert Beside(server.addresses[0], tmp_path / "right", only=["transaction-torn"]).reported == set()
     lying(monkeypatch, "pieces", torn)
     assert Beside(server.addresses[0], tmp_path / "torn", only=["transaction-torn"]).reported == {"transaction-torn"}
@@ -272,8 +272,8 @@ def test_a_log_that_was_cut_is_reported_and_copied_again(
     def between(_: Beside, pause: int) -> None:
         if pause == 1:
             admin = AdminClient({"bootstrap.servers": server.addresses[0]})
-            admin.delete_topics(["shipped"])["shipped"].result(30)
-            admin.create_topics([NewTopic("shipped", 1, 1)])["shipped"].result(30)
+            admin.delete_topics(["shipped"])["shipped"].result(60)
+            admin.create_topics([NewTopic("shipped", 1, 1)])["shipped"].result(60)
             lying(monkeypatch, "bounds", cut)
 
     beside = Beside(server.addresses[0], tmp_path / "copy", between, steps=4, only=LIVE)

@@ -36,10 +36,10 @@ def fill(bootstrap: str) -> list[tuple[Any, ...]]:
             value = None if number % 9 == 0 else b"%s %d " % (codec.encode(), number) * 20
             headers: Any = [("h", b"1"), ("h", None)] if number % 10 == 0 else None
             producer.produce("t", value, key=b"%d" % number, headers=headers, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     for name in ("commits", "aborts"):
         producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
-        producer.init_transactions(30)
+        producer.init_transactions(60)
         producer.begin_transaction()
         producer.produce("t", name.encode(), partition=0)
         producer.flush(30)
@@ -54,7 +54,7 @@ def fill(bootstrap: str) -> list[tuple[Any, ...]]:
     consumer.assign([TopicPartition("t", 0, 0)])
     seen: list[tuple[Any, ...]] = []
     while len(seen) < 251:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         assert message.error() is None
         headers = message.headers()

@@ -55,7 +55,7 @@ class Secured:
         producer = Producer({"bootstrap.servers": self.server.addresses[0]})
         for topic, partition in (("orders", 0), ("orders", 1), ("shipped", 0)):
             producer.produce(topic, b"v", b"k", partition, timestamp=AT_MS)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     def config(self, **settings: str) -> str:
         """The path of a client's properties; in names, `_` is a dot."""

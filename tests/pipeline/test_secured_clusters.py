@@ -35,7 +35,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
     admin = AdminClient({"bootstrap.servers": server.addresses[0]})
     for kind in KINDS.values():
         upsertion = UserScramCredentialUpsertion("alice", ScramCredentialInfo(kind, 4096), b"secret")
-        admin.alter_user_scram_credentials([upsertion])["alice"].result(10)
+        admin.alter_user_scram_credentials([upsertion])["alice"].result(60)
     yield f"127.0.0.1:{port}", folder / "authority.pem"
     server.process.stop()
 

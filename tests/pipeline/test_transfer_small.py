@@ -160,7 +160,7 @@ def test_small_commands_start_neither_spark_nor_java(source: Path, tmp_path: Pat
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", code, *map(str, arguments), "--quiet"],
-            capture_output=True, text=True, check=False, timeout=50, cwd=ROOT, env={"PATH": ""},
+            capture_output=True, text=True, check=False, timeout=120, cwd=ROOT, env={"PATH": ""},
         )  # fmt: skip
 
     exported = run("export", source, tmp_path / "out", "--topic", "orders")

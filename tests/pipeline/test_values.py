@@ -351,7 +351,7 @@ def test_the_command_exports_columns_of_schemas_and_load_ignores_them(
     producer = Producer({"bootstrap.servers": registry.server.addresses[0]})
     for value in (avro(client), b"plain", None):
         producer.produce("orders", value, b"k", 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     export = ["export", registry.server.addresses[0], str(tmp_path / "out"), "--topic", "orders"]
     decoding = ["--schema-registry", registry.url]
     with pytest.raises(SystemExit) as refused:
@@ -359,7 +359,7 @@ def test_the_command_exports_columns_of_schemas_and_load_ignores_them(
     assert (refused.value.code, "does not answer" in capsys.readouterr().err) == (2, True)
     assert main([*export, *decoding]) == 0
     producer.produce("orders", avro(client, {**SENT, "id": "b"}), b"k", 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     with pytest.raises(SystemExit) as refused:
         main([*export, "--append"])
     assert (refused.value.code, "other options (values)" in capsys.readouterr().err) == (1, True)

@@ -126,7 +126,7 @@ def test_what_is_unknown_passes_as_bytes(proxy: Server) -> None:
 def connections(server: Server) -> int:
     """Those that are open at a server of ours."""
     url = f"{server.process.ready.control_url}/metrics"
-    lines = urllib.request.urlopen(url, timeout=10).read().decode().splitlines()  # noqa: S310 - ours
+    lines = urllib.request.urlopen(url, timeout=60).read().decode().splitlines()  # noqa: S310 - ours
     return sum(int(float(line.split()[1])) for line in lines if line.startswith("understudy_connections{"))
 
 

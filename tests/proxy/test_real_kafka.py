@@ -36,9 +36,9 @@ def test_transactions_and_a_group_pass(kafka: KafkaCluster, proxy_to: ProxyTo) -
     """A commit is read, an abort is not, offsets are kept; each broker is reached at an address of the proxy's."""
     proxy = proxy_to(kafka.addresses[0])
     admin = AdminClient(clients(proxy))
-    admin.create_topics([NewTopic("t", 3, 3)])["t"].result(30)
+    admin.create_topics([NewTopic("t", 3, 3)])["t"].result(60)
     producer = Producer({**clients(proxy), "transactional.id": "x"})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     for commits in (True, False):
         producer.begin_transaction()
         for index in range(3):
@@ -52,7 +52,7 @@ def test_transactions_and_a_group_pass(kafka: KafkaCluster, proxy_to: ProxyTo) -
     consumer.subscribe(["t"])
     found: list[bytes | None] = []
     while len(found) < 3:
-        record = consumer.poll(30)
+        record = consumer.poll(60)
         assert record is not None
         assert record.error() is None
         found.append(record.value())
@@ -62,7 +62,7 @@ def test_transactions_and_a_group_pass(kafka: KafkaCluster, proxy_to: ProxyTo) -
     assert found == [b"kept"] * 3
     assert all(each.offset >= 1 for each in committed)
 
-    addresses = {f"{each.host}:{each.port}" for each in admin.list_topics(timeout=30).brokers.values()}
+    addresses = {f"{each.host}:{each.port}" for each in admin.list_topics(timeout=60).brokers.values()}
     assert not addresses & set(kafka.addresses)
     assert len(addresses) == 3
     assert {1, 2, 3} <= {entry["broker"] for entry in proxy.control("GET", "/v1/journal")["entries"]}
@@ -72,12 +72,12 @@ def test_a_lost_reply_and_a_fenced_producer_are_explained(kafka: KafkaCluster, p
     """A commit whose reply is lost is repeated by the client; a second producer fences the first."""
     proxy = proxy_to(kafka.addresses[0])
     admin = AdminClient(clients(proxy))
-    admin.create_topics([NewTopic("u", 1, 3)])["u"].result(30)
+    admin.create_topics([NewTopic("u", 1, 3)])["u"].result(60)
     fault = proxy.control(
         "POST", "/v1/faults", {"match": {"api": "EndTxn"}, "do": {"apply_then": {"disconnect": "reset"}}}
     )
     first = Producer({**clients(proxy), "transactional.id": "y", "client.id": "first"})
-    first.init_transactions(30)
+    first.init_transactions(60)
     first.begin_transaction()
     first.produce("u", value=b"v")
     first.commit_transaction(60)
@@ -85,9 +85,9 @@ def test_a_lost_reply_and_a_fenced_producer_are_explained(kafka: KafkaCluster, p
 
     first.begin_transaction()
     second = Producer({**clients(proxy), "transactional.id": "y", "client.id": "second"})
-    second.init_transactions(30)
+    second.init_transactions(60)
     first.produce("u", value=b"w")
     with pytest.raises(KafkaException):
-        first.commit_transaction(30)
+        first.commit_transaction(60)
     why = proxy.control("GET", "/v1/transactions/y/why")
     assert "`second`" in why["why"], why

@@ -99,7 +99,7 @@ def sent(server: Server) -> list[tuple[Any, ...]]:
             "t", value=b"v%d" % number, partition=0,
             on_delivery=lambda error, record: found.append((record.value(), error and error.name(), record.offset())),
         )  # fmt: skip
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     return found
 
 
@@ -120,7 +120,7 @@ def consumed(server: Server) -> tuple[list[int], list[str]]:
     offsets: list[int] = []
     errors: list[str] = []
     while len(offsets) < 10:
-        record = consumer.poll(30)
+        record = consumer.poll(60)
         assert record is not None
         assert record.error() is None
         offsets.append(record.offset() or 0)
@@ -245,11 +245,11 @@ def test_an_incident_of_a_real_kafka_happens_again(tmp_path: Path, journal: Path
     kafka.start()
     try:
         admin = AdminClient({"bootstrap.servers": kafka.addresses[0]})
-        admin.create_topics([NewTopic("t", 1, 1, config={"max.message.bytes": "1000"})])["t"].result(30)
+        admin.create_topics([NewTopic("t", 1, 1, config={"max.message.bytes": "1000"})])["t"].result(60)
         before = Producer({"bootstrap.servers": kafka.addresses[0]})
         for _ in range(5):
             before.produce("t", value=b"before")
-        assert before.flush(30) == 0
+        assert before.flush(60) == 0
         proxy = proxy_to(kafka.addresses[0], journal=str(journal))
         first = oversized(proxy)
         proxy.control("POST", "/v1/journal/rotate")
@@ -267,5 +267,5 @@ def oversized(server: Server) -> list[tuple[str | None, int | None]]:
     for size in (10, 5000, 10):
         producer.produce("t", value=b"x" * size, on_delivery=lambda error, record: found.append(
             (error and error.name(), record.offset())))  # fmt: skip
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     return found

@@ -43,7 +43,7 @@ def proxy(behind: Server, proxy_to: ProxyTo) -> Server:
 def refusal(server: Server, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, str]:
     """Status and sentence of a verb that is refused."""
     url = urlsplit(str(server.process.ready.control_url))
-    connection = HTTPConnection(str(url.hostname), url.port, timeout=10)
+    connection = HTTPConnection(str(url.hostname), url.port, timeout=60)
     try:
         connection.request(method, path, None if body is None else json.dumps(body))
         response = connection.getresponse()

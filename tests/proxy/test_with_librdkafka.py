@@ -12,7 +12,7 @@ def consumed(bootstrap: str, topic: str, count: int) -> list[bytes]:
     consumer.subscribe([topic])
     found: list[bytes] = []
     while len(found) < count:
-        record = consumer.poll(10)
+        record = consumer.poll(60)
         assert record is not None, f"{len(found)} of {count} records came"
         assert record.error() is None
         found.append(record.value() or b"")
@@ -30,7 +30,7 @@ def test_records_pass_and_a_fault_is_met(broker_with: BrokerWith, proxy_to: Prox
     producer = Producer({"bootstrap.servers": proxy.addresses[0], "linger.ms": 0, "client.id": "sender"})
     for number in range(200):
         producer.produce("t", value=b"%d" % number, partition=number % 6)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     values = consumed(proxy.addresses[0], "t", 200)
     assert sorted(values, key=int) == [b"%d" % number for number in range(200)]
 

@@ -34,11 +34,11 @@ def passed_on(registry: Rest, sent: bytes) -> bytes:
     servers = ",".join(registry.server.addresses)
     producer = Producer({"bootstrap.servers": servers})
     producer.produce("orders", value=sent)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
     try:
-        record = consumer.poll(20)
+        record = consumer.poll(60)
     finally:
         consumer.close()
     assert record is not None

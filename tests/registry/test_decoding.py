@@ -46,7 +46,7 @@ def send(kafka: Cluster, value: bytes | None, key: bytes | None = None, headers:
     """One record."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     producer.produce("t", value, key, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def read(kafka: Cluster) -> Record:

@@ -60,7 +60,7 @@ def make_topics(broker: RealBroker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     topics = [NewTopic(name, 1, config=config) for name, config in TOPICS.items()]
     for made in admin.create_topics(topics).values():
-        made.result(30)
+        made.result(60)
 
 
 def fill(broker: RealBroker) -> None:
@@ -81,15 +81,15 @@ def fill(broker: RealBroker) -> None:
         producer.flush(30)
     for name, end in (("a", "commit"), ("b", "abort"), ("c", "open")):
         producer = Producer({**servers, "transactional.id": name})
-        producer.init_transactions(30)
+        producer.init_transactions(60)
         producer.begin_transaction()
         for index in range(10):
             producer.produce("transactions", value=b"%s%d" % (name.encode(), index))
         producer.flush(30)
         if end == "commit":
-            producer.commit_transaction(30)
+            producer.commit_transaction(60)
         elif end == "abort":
-            producer.abort_transaction(30)
+            producer.abort_transaction(60)
 
 
 def bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def consume(broker: RealBroker, topic: str, isolation: str) -> tuple[Seen, int, 
     consumer.assign([partition])
     seen: Seen = []
     while True:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         if message.error() is not None:
             break

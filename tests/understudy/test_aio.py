@@ -56,7 +56,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing(monkeypatch: pytest.Monk
         def __init__(self, options: Sequence[str]) -> None:
             super().__init__(options)
             begun.set()
-            ready.wait(20)
+            ready.wait(60)
 
         def stop(self) -> None:
             super().stop()
@@ -88,7 +88,7 @@ def test_it_runs_on_trio_too(control: FakeControl, monkeypatch: pytest.MonkeyPat
             reported.append(fault.id)
 
     with ThreadPoolExecutor(1) as thread:  # this one has asyncio's loop
-        thread.submit(lambda: anyio.run(story, backend="trio")).result(20)
+        thread.submit(lambda: anyio.run(story, backend="trio")).result(60)
     assert reported == ["ok", "f1"]
 
 

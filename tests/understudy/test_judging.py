@@ -23,7 +23,7 @@ def kafka() -> Iterator[understudy.Cluster]:
         producer = Producer({**settings, "log_level": 0})
         for number in range(5):
             producer.produce("t", str(number).encode())
-            assert producer.flush(10) == 0
+            assert producer.flush(60) == 0
         yield cluster
 
 

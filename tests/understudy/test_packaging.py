@@ -81,7 +81,7 @@ def test_a_server_comes_out_of_the_wheel(wheel: Path, tmp_path: Path) -> None:
         "with understudy.start() as kafka: print(kafka.health().status, understudy.__file__)\n"
     )
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=home, env=bare(), capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=home, env=bare(), capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"ok {site / 'understudy' / '__init__.py'}\n"), done.stderr
 
 
@@ -100,7 +100,7 @@ def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
         "print(understudy.__file__)\n"
     )
     command = [str(home / "bin" / "python"), "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"orders\n{site / 'understudy' / '__init__.py'}\n"), done.stderr
     answer = subprocess.run([home / "bin" / "understudy", "--version"], capture_output=True, text=True, check=True)
     assert answer.stdout.split()[0] == "understudy"

@@ -42,11 +42,11 @@ def produce(server: Server, tmp_path: Path, text: str, *arguments: str) -> int:
 def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capsysbinary: Captured) -> None:
     """Key, headers and partition; the last line needs no line feed; an open or aborted transaction is not shown."""
     producer = Producer({"bootstrap.servers": server.addresses[0], "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("orders", b"aborted", partition=1)
     producer.flush(20)
-    producer.abort_transaction(20)
+    producer.abort_transaction(60)
     given = ("orders", "--key", "k", "--header", "a=b=c", "--header", "d=", "--partition", "1")
     assert produce(server, tmp_path, "one\ntwo", *given) == 0
     assert capsysbinary.readouterr().err == b"2 records produced to orders\n"
@@ -71,7 +71,7 @@ def test_records_are_spread_as_by_kafkas_producer(server: Server, tmp_path: Path
     keyed = Producer({"bootstrap.servers": server.addresses[0], "partitioner": "murmur2_random"})
     placed: list[int] = []
     keyed.produce("orders", b"", b"a key", on_delivery=lambda _, message: placed.append(message.partition() or 0))
-    assert keyed.flush(20) == 0
+    assert keyed.flush(60) == 0
     lines = capsysbinary.readouterr().out.decode().splitlines()
     assert sorted(lines) == sorted(["0 1", "1 2", "2 3", f"{placed[0]} 4"])
     assert run(server, "consume", "new", "--from-beginning") == 0

@@ -115,7 +115,7 @@ def test_following_as_json_is_a_document_a_line_until_ctrl_c(control: FakeContro
         assert process.stderr is not None
         assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == [1, 2]
         process.send_signal(signal.SIGINT)
-        assert (process.wait(20), process.stderr.read()) == (0, "")
+        assert (process.wait(60), process.stderr.read()) == (0, "")
 
 
 def test_watching_redraws_until_ctrl_c(control: FakeControl) -> None:
@@ -129,7 +129,7 @@ def test_watching_redraws_until_ctrl_c(control: FakeControl) -> None:
     while output.count(b"no groups") < 2:
         output += os.read(ours, 65536)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     while b"\x1b[?1049l" not in output:
         output += os.read(ours, 65536)
     os.close(ours)

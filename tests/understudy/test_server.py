@@ -53,7 +53,9 @@ def test_the_server_is_a_child_of_who_starts_it(cluster: Cluster) -> None:
 )
 def test_an_address_of_another_machine_is_called_that(options: tuple[str, ...], option: str) -> None:
     """192.0.2.0/24 belongs to no machine (RFC 5737): the sentence speaks of the address, not of a taken port."""
-    done = subprocess.run([*COMMAND, "serve", *FREE, *options], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        [*COMMAND, "serve", *FREE, *options], capture_output=True, text=True, timeout=120, check=False
+    )
     sentence = f"192.0.2.1 is not an address of this machine; {option} needs one that is, or 0.0.0.0 for all"
     assert (done.returncode, done.stderr) == (1, f"understudy serve: {sentence}\n")
 
@@ -90,7 +92,7 @@ def test_a_ready_file_of_an_earlier_server_is_replaced_and_another_file_is_not(t
     for content in ("mine", "{}", '{"pid": 1}', "[]"):
         ready.write_text(content)
         command = [*COMMAND, "serve", *FREE, "--ready-file", str(ready)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         sentence = "exists and was not written by understudy; choose another name, or remove it first"
         assert (done.returncode, done.stderr) == (1, f"understudy serve: --ready-file {ready} {sentence}\n")
         assert ready.read_text() == content
@@ -100,7 +102,7 @@ def test_a_ready_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> 
     """The name of the file that it is written to first is longer than its own, and no file can have it."""
     ready = tmp_path / ("r" * 250)
     command = [*COMMAND, "serve", *FREE, "--ready-file", str(ready)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     sentence = "cannot be written: File name too long"
     assert (done.returncode, done.stderr) == (1, f"understudy serve: --ready-file {ready} {sentence}\n")
 
@@ -128,7 +130,7 @@ def test_a_signal_stops_it_while_connections_are_open(number: signal.Signals) ->
     """In good order: exit code 0, with a client connected and a keep-alive connection to the control plane open."""
     with hangup_is(signal.SIG_DFL), serve(*FREE) as (process, lines):
         host, _, port = value(lines, "bootstrap.servers").partition(":")
-        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)) as control:
+        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=60)) as control:
             control.request("GET", "/v1/health")
             assert control.getresponse().read()
             with socket.create_connection((host, int(port))):
@@ -140,7 +142,7 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """As nohup wants it; a SIGTERM then still stops the server."""
     with hangup_is(signal.SIG_IGN), serve(*FREE) as (process, lines):
         process.send_signal(signal.SIGHUP)
-        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)) as control:
+        with closing(HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=60)) as control:
             control.request("GET", "/v1/health")
             assert control.getresponse().status == 200
         process.terminate()
@@ -162,7 +164,7 @@ def test_it_ends_with_the_process_that_started_it() -> None:
     with serve(*FREE, "--lifeline") as (process, _):
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(60) == 0
 
 
 def test_it_ends_with_its_starter_also_if_it_cannot_stop() -> None:
@@ -229,7 +231,7 @@ def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluste
     """A port that is in use ends the start with exit code 1 and a sentence that names it."""
     port = cluster.bootstrap_servers.partition(",")[0].rpartition(":")[2]
     command = [*COMMAND, "serve", "--port", port, "--control-port", "off"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"port {port} " in done.stderr
     assert "--port" in done.stderr
@@ -238,7 +240,7 @@ def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluste
 def test_nonsense_is_one_sentence_and_exit_code_2() -> None:
     """From the command line to the exit code."""
     command = [*COMMAND, "serve", "--set", "num.partitons=3"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("understudy serve: --set num.partitons=3: ")
     assert "num.partitions" in done.stderr
@@ -256,7 +258,7 @@ def test_the_servers_packages_are_its_own(tmp_path: Path) -> None:
     )
     env = environment() | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env, timeout=30, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n[]\n"), done.stderr
     with serve(*FREE, command=[sys.executable, "-m", "understudy"], cwd=tmp_path, env=env) as (_, lines):
         assert value(lines, "bootstrap.servers")
@@ -334,7 +336,7 @@ def test_a_data_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) ->
     (tmp_path / "file").touch()
     done = subprocess.run(
         [*COMMAND, "serve", "--port", "0", "--control-port", "off", "--data-dir", tmp_path / "file" / "data"],
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     sentence = f"the data directory {tmp_path}/file/data cannot be used: Not a directory"

@@ -30,7 +30,7 @@ CODE = """
         assert kafka.topics["t"].partitions[0].show().log_end_offset == 0
         producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0})
         producer.produce("t", b"v")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         with open(os.environ["SEEN"], "a") as seen:
             print(kafka.control_url, file=seen)
 """
@@ -43,7 +43,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("XDG_RUNTIME_DIR", name)
         monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield Path(name)
-        until(lambda: not any(Path(name).rglob("*.socket")), "the end of the keeper", 20)
+        until(lambda: not any(Path(name).rglob("*.socket")), "the end of the keeper")
 
 
 def session(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResult:
@@ -74,7 +74,7 @@ def test_workers_share_a_server_and_have_clusters_of_their_own(
     assert 1 <= with_reset <= 2
     assert len(set(seen.read_text().splitlines())) == with_reset + 4
     kafka = understudy.connect(shared.control_url)
-    until(lambda: len(kafka.clusters.list()) == 1, "the end of what the sessions left", 20)
+    until(lambda: len(kafka.clusters.list()) == 1, "the end of what the sessions left")
     session(pytester, CODE, *WORKERS, "--kafka-server", "own").assert_outcomes(passed=4)
     assert shared.control_url not in "".join(seen.read_text().splitlines()[8:])
     shared.close()
@@ -117,7 +117,7 @@ def test_a_user_that_is_killed_leaves_no_cluster() -> None:
         again = kafka.clusters.create(**json.loads(body.removeprefix("cluster=")))
         assert [each.name for each in again.topics.list()] == ["t"]
         other.kill()
-    until(lambda: [each.name for each in kafka.clusters.list()] == ["cluster-1", "mine"], "the end of theirs", 20)
+    until(lambda: [each.name for each in kafka.clusters.list()] == ["cluster-1", "mine"], "the end of theirs")
     shared.close()
 
 
@@ -134,7 +134,7 @@ def test_the_command_ends_with_the_server_and_names_the_signal() -> None:
         assert other.stdout is not None
         assert other.stdout.readline()
         os.kill(shared.pid, signal.SIGKILL)
-        _, error = other.communicate(timeout=20)
+        _, error = other.communicate(timeout=60)
     assert other.returncode == 1
     assert error.startswith(f"the shared server, process {shared.pid}, ended by signal 9 (SIGKILL)")
     assert shared.end() == "ended by signal 9 (SIGKILL)"

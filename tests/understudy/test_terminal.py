@@ -166,7 +166,7 @@ def on_a_terminal(control: FakeControl, *arguments: str, columns: int = 60, **en
             break
         output += part
     os.close(ours)
-    assert done.wait(20) == 0
+    assert done.wait(60) == 0
     return output.decode()
 
 

@@ -76,16 +76,16 @@ def test_a_cluster_of_brokers_from_0_on(tmp_path: Path) -> None:
     plane = ControlPlane(Server(process))
     kafka = plane.kafka
     assert [broker.id for broker in kafka.info().brokers] == [0, 1, 2]
-    seen = AdminClient({"bootstrap.servers": plane.bootstrap}).list_topics(timeout=10)
+    seen = AdminClient({"bootstrap.servers": plane.bootstrap}).list_topics(timeout=60)
     assert sorted(seen.brokers) == [0, 1, 2]
     assert seen.controller_id in seen.brokers
     assert {partition.leader for partition in seen.topics["t"].partitions.values()} == {0, 1, 2}
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     producer.begin_transaction()
     for partition in range(3):
         producer.produce("t", b"v", partition=partition)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     kafka.brokers[2].kill()
     kafka.brokers[2].start()
     assert kafka.brokers.add().id == 3
@@ -99,7 +99,7 @@ def test_a_cluster_of_brokers_from_0_on(tmp_path: Path) -> None:
             {"bootstrap.servers": again.bootstrap_servers, "group.id": "g", "auto.offset.reset": "earliest"}
         )
         consumer.subscribe(["t"])
-        assert len(consumer.consume(3, 20)) == 3
+        assert len(consumer.consume(3, 60)) == 3
         consumer.close()
         again.reset()
         assert [broker.id for broker in again.info().brokers] == [0, 1, 2]

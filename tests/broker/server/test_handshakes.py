@@ -52,7 +52,7 @@ class Secured:
 
     def connect(self) -> socket.socket:
         """A connection without a handshake."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
 
 def store(issued: trustme.LeafCert) -> bytes:

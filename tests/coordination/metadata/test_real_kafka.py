@@ -35,21 +35,21 @@ def ours(data: Path) -> ServerProcess:
 def committed(bootstrap: str, value: bytes) -> None:
     """One record in a transaction of ``tx``, consumed up to by the group ``g``."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "tx"})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", value, partition=0)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g"})
     end = consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=30)[1] + 1
     metadata = consumer.consumer_group_metadata()
     producer.send_offsets_to_transaction([TopicPartition("t", 0, end)], metadata, 30)
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
     consumer.close()
 
 
 def check_handed_over(bootstrap: str, values: list[bytes]) -> None:
     """Topic, settings, records and the group's offset are what the other one left."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = admin.list_topics(timeout=30).topics
+    topics = admin.list_topics(timeout=60).topics
     assert [partition.leader for partition in topics["t"].partitions.values()] == [1, 1]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed"})
     (stored,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
@@ -86,7 +86,7 @@ def test_a_directory_goes_from_kafka_to_us_and_back(real: RealBroker) -> None:
     real.start()
     admin = AdminClient({"bootstrap.servers": real.bootstrap})
     for future in admin.create_topics([NewTopic("t", 2, 1, config={"retention.ms": "-1"})]).values():
-        future.result(30)
+        future.result(60)
     committed(real.bootstrap, b"theirs")
     real.stop()
     process = ours(real.data)

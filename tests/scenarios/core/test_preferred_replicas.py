@@ -80,7 +80,7 @@ def test_librdkafka_reads_from_its_rack(cluster: Server) -> None:
     fill(wires(cluster)[1], wires(cluster))
     producer = Producer({"bootstrap.servers": ",".join(cluster.process.ready.bootstrap_servers)})
     producer.produce("at-1", b"one more")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer(
         {
             "bootstrap.servers": ",".join(cluster.process.ready.bootstrap_servers),
@@ -98,7 +98,7 @@ def test_librdkafka_reads_from_its_rack(cluster: Server) -> None:
             values.append(message.value())
         return len(values) == 4
 
-    until(all_there, "four records", 30)
+    until(all_there, "four records")
     consumer.close()
     entries = cluster.control("GET", "/v1/journal?api=Fetch")["entries"]
     served = {

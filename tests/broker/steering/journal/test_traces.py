@@ -83,7 +83,7 @@ def produce(server: ServerProcess, *headers: list[tuple[str, str | bytes | None]
     })  # fmt: skip
     for each in headers:
         producer.produce("orders", b"value " * 20, headers=each)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -120,7 +120,7 @@ def test_errors_and_faults_are_in_the_span(collector: Collector) -> None:
     produce(server, CONTEXT)
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
-    until(lambda: (m := consumer.poll(0.2)) is not None and m.error() is None, "a record", 30)
+    until(lambda: (m := consumer.poll(0.2)) is not None and m.error() is None, "a record")
     consumer.close()
     assert stopped(server, collector, "Fetch orders")
     (joined, *_) = collector.spans("JoinGroup")
