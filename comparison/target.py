@@ -103,6 +103,7 @@ class Target:
     ``shared`` are the share partitions (group and partition) that the leader has probably loaded. ``internal_topics``
     are those of streams groups' topologies, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the SASL listener. ``tokens`` are delegation tokens: id and HMAC.
+    ``steer`` pauses, resumes, kills or starts a broker; those that then give no response are ``away``.
     ``probe`` is the name of its own probe topic: others may play on the same cluster at the same time. ``draws`` is a
     context that determines the id that the cluster generates next; None: ids are random. ``advance`` moves its clock
     forward by milliseconds; None: it has the real time.
@@ -122,6 +123,8 @@ class Target:
     expected: set[str] = field(default_factory=set)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     restart: Callable[[bool, int], None] | None = None
+    steer: Callable[[str, int], None] | None = None
+    away: set[int] = field(default_factory=set)
     connections: dict[str, Connection] = field(default_factory=dict)
     client_id: str = "compare"
     others: tuple[str, ...] = ()
@@ -135,6 +138,11 @@ class Target:
     def brokers(self) -> tuple[str, ...]:
         """Addresses of all brokers."""
         return (self.address, *self.others)
+
+    @property
+    def present(self) -> list[int]:
+        """Numbers of the brokers that respond."""
+        return [broker for broker in range(1, len(self.brokers) + 1) if broker not in self.away]
 
     def begin(self, prefix: str, base_ms: int) -> None:
         """Reset the state for a new history, with its own names."""

@@ -118,7 +118,8 @@ def replace_configs(target: Target, step: Step) -> StepRequest:
 def delete_records(target: Target, step: Step) -> StepRequest:
     """DeleteRecords of one partition."""
     partitions = [DeleteRecordsPartition(step["partition"], step["offset"])]
-    request = DeleteRecordsRequest([DeleteRecordsTopic(target.called(step["topic"]), partitions)], PATIENCE_MS)
+    request = DeleteRecordsRequest([DeleteRecordsTopic(target.called(step["topic"]), partitions)])
+    request.timeout_ms = step.get("timeout", PATIENCE_MS)
     return StepRequest(ApiKey.DELETE_RECORDS, step["v"], request, step["c"])
 
 

@@ -2,14 +2,14 @@
 
 The steps are those of histories. A step with `now` is sent at once, in the same burst as the step before it; before
 every other one the play waits until the cluster is quiet. A request that waits stays pending meanwhile, and what is
-sent on its connection is queued behind it. `cut` closes a connection.
+sent on its connection is queued behind it. `cut` closes a connection, `pause` and `resume` stop a broker for a while.
 """
 
 import contextlib
 import json
 import select
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from comparison.histories.quiescence import wait_metadata
 from comparison.histories.step_request import Settle, Step, StepRequest
 from comparison.rules import comparable
 from comparison.target import Target
-from comparison.values import OFFSETS, TRANSACTIONS, plain
+from comparison.values import plain
 from protocol.apis import ApiKey
 from protocol.client.sasl import AuthenticationError
 from protocol.messages.describe_cluster import DescribeClusterRequest
@@ -35,6 +35,8 @@ NEARLY_OVER_MS = 200
 LONG_MS = 5_000
 """From here on a request is not waited for at the end of a script."""
 CLOSED, CUT, WAITS = "(connection closed)", "(cut)", "(waits)"
+STEERED = {"pause": True, "resume": False}
+"""Step at a broker -> whether the broker then gives no response; for clusters that have `Target.steer`."""
 OWNERS = ("group", "group_id", "transactional_id")
 Outcome = dict[str, Any]
 
@@ -75,18 +77,21 @@ class Play:
         """Play the steps, wait for what answers soon, and return the outcome."""
         since = end_state.ends_of_one(self.target)
         for number, step in enumerate(steps):
-            if not step.get("now"):
+            if not step.get("now") or self._changes_metadata():
                 self._settle()
                 self.burst += 1
             if step["do"] == "cut":
                 self._cut(step["c"])
+            elif step["do"] in STEERED:
+                self._steer(step["do"], step["broker"])
             else:
                 self._send(number, step)
         self._settle()
         self._collect_until(lambda: all(each.left_ms() > LONG_MS for each in self._waiting()), LONG_MS / 1000)
+        at_end = self._at_end(since)  # before the connections close: then what is queued there would be served
         for connection in list(self.pending):
             self._over(connection, WAITS)
-        return self._outcome(since)
+        return {**self._responses(), **at_end()}
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -99,7 +104,14 @@ class Play:
         if target.others:
             request.connection = f"{request.connection}@{broker_of(target, step)}"
         line = self.pending.setdefault(request.connection, [])
-        sent = _Sent(number, self.burst, request, time.monotonic(), step.get("max_wait"), line[-1] if line else None)
+        sent = _Sent(
+            number,
+            self.burst,
+            request,
+            time.monotonic(),
+            step.get("max_wait", step.get("timeout")),
+            line[-1] if line else None,
+        )
         try:
             connection = target.connection(request.connection)
             connection.send(request.key, request.version, request.request, answered=request.answered)
@@ -113,9 +125,18 @@ class Play:
         if request.answered:
             line.append(sent)
 
+    def _steer(self, do: str, broker: int) -> None:
+        target = self.target
+        if target.steer is not None:
+            target.steer(do, broker)
+            (target.away.add if STEERED[do] else target.away.discard)(broker)
+
     def _cut(self, name: str) -> None:
+        """Cut a connection, unless Kafka, which then reads none, would notice it only when a wait is over (GAPS.md)."""
         for connection in [each for each in self.target.connections if each.partition("@")[0] == name]:
-            self._over(connection, CUT)
+            line = self.pending.get(connection, [])
+            if len(line) < 2 and not any(each.request.key is ApiKey.SHARE_FETCH for each in line):
+                self._over(connection, CUT)
 
     def _over(self, name: str, why: str) -> None:
         """Close a connection; what is pending gets no response."""
@@ -158,15 +179,20 @@ class Play:
             self._collect(NEARLY_OVER_MS / 1000)
             self._quiet()
 
+    def _changes_metadata(self) -> bool:
+        """Whether a request of this burst changes metadata: a broker applies it soon after the response."""
+        sent = [*self._waiting(), *(each for each, _ in self.responses.values())]
+        return any(each.request.settle is Settle.METADATA and each.burst == self.burst for each in sent)
+
     def _quiet(self) -> None:
         """Wait until nothing arrives, though the brokers had the processor since."""
         arrived = True
         while arrived:
-            for broker in range(1, len(self.target.brokers) + 1):
+            for broker in self.target.present:
                 self.target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest(), broker)
             arrived = self._collect(QUIET_S)
 
-    def _collect_until(self, is_over: Any, within_s: float) -> None:
+    def _collect_until(self, is_over: Callable[[], bool], within_s: float) -> None:
         deadline = time.monotonic() + within_s
         while not is_over() and time.monotonic() < deadline:
             self._collect(QUIET_S)
@@ -197,27 +223,31 @@ class Play:
 
     # --- outcome -----------------------------------------------------------------------------------------------------
 
-    def _outcome(self, since: end_state.Ends) -> Outcome:
-        """Return what is compared; ids get their names in the order of the steps."""
-        names = self.target.names
-        outcome: Outcome = {}
+    def _responses(self) -> Outcome:
+        """Return the responses by step; ids get their names in the order of the steps."""
+        shown: Outcome = {}
         for number, (sent, response) in sorted(self.responses.items()):
-            title = sent.request.key.title
-            outcome[f"{number} {title}"] = {
-                "when": sent.when,
-                "version": sent.request.version,
-                "response": comparable(names, title, plain(response)),
-            }
-        for what, value in end_state.of_one(self.target).items():
-            outcome[what] = comparable(names, "Log", plain(value))
-        for topic in (OFFSETS, TRANSACTIONS):
-            for address, internal, partition in since:
-                if internal == topic and address == self.target.address:
-                    for record in end_state.coordinators_log(self.target, since, topic, partition):
-                        owner = comparable(names, topic, _owner(record))
-                        records = outcome.setdefault(f"{topic} {owner}", [])
-                        records.append(comparable(names, topic, plain(record)))
-        return outcome
+            title, version = sent.request.key.title, sent.request.version
+            value = comparable(self.target.names, title, plain(response))
+            shown[f"{number} {title}"] = {"when": sent.when, "version": version, "response": value}
+        return shown
+
+    def _at_end(self, since: end_state.Ends) -> Callable[[], Outcome]:
+        """Read logs and the coordinators' records; return a function that makes them comparable."""
+        logs = end_state.of_one(self.target)
+        written: dict[tuple[str, str], list[Any]] = {}
+        for _, topic, partition in since:
+            for record in end_state.coordinators_log(self.target, since, topic, partition):
+                written.setdefault((topic, _owner(record)), []).append(record)
+
+        def shown() -> Outcome:
+            names = self.target.names
+            values = {what: comparable(names, "Log", plain(value)) for what, value in logs.items()}
+            for (topic, owner), records in written.items():
+                values[f"{topic} {names.text(owner)}"] = comparable(names, topic, plain(records))
+            return values
+
+        return shown
 
 
 def _owner(record: Mapping[str, Any]) -> str:
@@ -236,6 +266,10 @@ def play(target: Target, steps: Sequence[Step], prefix: str, base_ms: int) -> Ou
     try:
         return Play(target).run(steps)
     finally:
+        for broker in sorted(target.away):
+            assert target.steer is not None
+            target.steer("resume", broker)
+            target.away.discard(broker)
         with contextlib.suppress(Closed, OSError):
             end_state.clean_up_one(target)
 

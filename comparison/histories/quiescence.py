@@ -84,7 +84,7 @@ def wait_metadata(target: Target, kind: int = TOPIC, name: str | None = None, se
         target.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
         request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [setting])])
         deadline = deadline_for("the brokers follow their metadata")
-        for broker in range(1, len(target.brokers) + 1):
+        for broker in target.present:
             while True:
                 (result,) = target.call(ApiKey.DESCRIBE_CONFIGS, 4, request, broker).results
                 if result.configs and result.configs[0].value == value:

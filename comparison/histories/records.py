@@ -20,6 +20,7 @@ from protocol.records.records import Record, build_batch
 ALL_REPLICAS = -1
 PRODUCE_BY_ID = FETCH_BY_ID = 13
 """The versions from which Produce and Fetch name a topic by its id (KIP-516)."""
+PATIENCE_MS = 10_000
 NO_PRODUCER = Producer(None, -1, -1)
 COMMITTED = 1
 
@@ -72,7 +73,7 @@ def produce(target: Target, step: Step) -> StepRequest:
         topics.append(TopicProduceData(*identity))
     transactional_id = producer.transactional_id if step.get("transactional") else None
     named = None if transactional_id is None else target.called(transactional_id)
-    request = ProduceRequest(named, step["acks"], 10_000, topics)
+    request = ProduceRequest(named, step["acks"], step.get("timeout", PATIENCE_MS), topics)
 
     def after(answer: Any) -> None:
         if producer.id < 0:

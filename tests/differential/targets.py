@@ -125,9 +125,15 @@ def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
         understudy.control("POST", f"/v1/brokers/{broker}/{'stop' if clean else 'kill'}")
         understudy.control("POST", f"/v1/brokers/{broker}/start")
 
+    def steer_kafka(do: str, broker: int) -> None:
+        (kafka.pause if do == "pause" else kafka.resume)(broker)
+
+    def steer_ours(do: str, broker: int) -> None:
+        understudy.control("POST", f"/v1/brokers/{broker}/{do}")
+
     return (
-        Target(kafka.addresses[0], others=kafka.addresses[1:], restart=kafkas),
-        Target(understudy.addresses[0], others=understudy.addresses[1:], restart=ours),
+        Target(kafka.addresses[0], others=kafka.addresses[1:], restart=kafkas, steer=steer_kafka),
+        Target(understudy.addresses[0], others=understudy.addresses[1:], restart=ours, steer=steer_ours),
     )
 
 

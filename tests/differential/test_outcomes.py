@@ -45,6 +45,24 @@ def test_outcomes_show_when_each_response_came(broker_with: BrokerWith) -> None:
     assert outcome["log t0-0"]["end"] == 1
 
 
+def test_what_is_queued_behind_a_wait_at_the_end_is_not_served(broker_with: BrokerWith) -> None:
+    """The logs are read before the connections close, and a connection with more than one request is not cut."""
+    queued = {**PRODUCE, "c": "1", "now": True}
+    outcome = play(target(broker_with), [CREATE, POLL, queued, {"do": "cut", "c": "1"}], "o.", 0)
+    assert [outcome[what]["when"] for what in ("1 Fetch", "2 Produce")] == ["(waits)", "(waits)"]
+    assert outcome["log t0-0"]["end"] == 0
+
+
+def test_a_paused_broker_goes_on_after_the_script(broker_with: BrokerWith) -> None:
+    """Steps pause and resume brokers; one that is still paused at the end is resumed, and responds again."""
+    cluster, steered = target(broker_with), list[tuple[str, int]]()
+    cluster.steer = lambda do, broker: steered.append((do, broker))
+    steps: list[Step] = [{"do": do, "broker": broker} for do, broker in (("pause", 2), ("resume", 2), ("pause", 3))]
+    play(cluster, [CREATE, *steps, PRODUCE], "o.", 0)
+    assert steered == [("pause", 2), ("resume", 2), ("pause", 3), ("resume", 3)]
+    assert cluster.away == set()
+
+
 def test_equal_clusters_do_not_differ(broker_with: BrokerWith) -> None:
     """A script whose outcomes are the same on both is played twice on each."""
     player = OutcomePlayer(Pair(target(broker_with), target(broker_with, seed=2)), "equal")
