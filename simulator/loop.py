@@ -130,6 +130,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
         name = getattr(func, "__qualname__", repr(func))
         raise refuse(f"a thread for {name}", "call it directly, or replace it by a coroutine in the simulation")
 
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise Unsimulated."""
+        raise refuse("what is awaited of the operating system, as a socket or a pipe,", "replace it in the simulation")
+
+    add_reader = add_writer = sock_recv = sock_recv_into = sock_recvfrom = sock_recvfrom_into = _refuse  # type: ignore[assignment]
+    sock_sendall = sock_sendto = sock_sendfile = sock_connect = sock_accept = _refuse
+    create_datagram_endpoint = create_unix_connection = create_unix_server = _refuse
+    connect_accepted_socket = connect_read_pipe = connect_write_pipe = _refuse
+
+    def _refuse_process(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise Unsimulated."""
+        raise refuse("another process", "replace what it does by a coroutine in the simulation")
+
+    subprocess_exec = subprocess_shell = _refuse_process
+
     def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:  # type: ignore[override]
         """Keep the handler: a clean stop of the process calls that of SIGTERM, or else that of SIGINT."""
         if (program := CURRENT.get()) is not None:

@@ -13,6 +13,7 @@ import importlib.util
 import itertools
 import os
 import random
+import socket
 import sys
 import threading
 import time
@@ -84,6 +85,10 @@ def _start_thread(_: Surroundings, thread: threading.Thread, *_args: Any) -> Non
     raise refuse(f"the thread {thread.name!r}", "use a task, or leave it out in the simulation")
 
 
+def _connect(_: Surroundings, _socket: socket.socket, address: Any) -> None:
+    raise refuse(f"a blocking connection to {address}", "replace that service by a coroutine in the simulation")
+
+
 def _all_tasks(_: Surroundings, loop: Any = None) -> set[Any]:
     """Return the tasks of the current process: those of the brokers and of other processes are none of its business."""
     program = CURRENT.get()
@@ -102,6 +107,8 @@ _REPLACED: tuple[tuple[ModuleType | type, str, Callable[..., Any]], ...] = (
     (time, "sleep", _sleep),
     (os, "urandom", Surroundings.urandom),
     (threading.Thread, "start", _start_thread),
+    (socket.socket, "connect", _connect),
+    (socket.socket, "connect_ex", _connect),
     (asyncio, "all_tasks", _all_tasks),
     (asyncio.tasks, "all_tasks", _all_tasks),
 )

@@ -6,6 +6,7 @@ import datetime as dt
 import gc
 import random
 import re
+import socket
 import ssl
 import threading
 import time
@@ -329,6 +330,27 @@ async def uses_sasl() -> None:
     ).start()
 
 
+async def connects_and_waits() -> None:
+    """Block the loop until another server answers."""
+    socket.create_connection(("127.0.0.1", 1), timeout=1)
+
+
+async def starts_a_program() -> None:
+    """Start another process."""
+    await asyncio.create_subprocess_exec("true")
+
+
+async def awaits_a_socket() -> None:
+    """Wait for bytes of the operating system."""
+    ours, _theirs = socket.socketpair()
+    asyncio.get_running_loop().add_reader(ours, print)
+
+
+async def sends_a_datagram() -> None:
+    """Send UDP."""
+    await asyncio.get_running_loop().create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=("127.0.0.1", 9))
+
+
 async def uses_an_executor() -> None:
     """Run a function in a thread."""
     await asyncio.to_thread(print)
@@ -342,6 +364,10 @@ async def uses_an_executor() -> None:
         (goes_elsewhere, "a connection to example.test:443, which is no broker, cannot be simulated"),
         (uses_tls, "TLS cannot be simulated; use security_protocol PLAINTEXT"),
         (uses_sasl, "SASL cannot be simulated; use security_protocol PLAINTEXT"),
+        (connects_and_waits, r"a blocking connection to \('127.0.0.1', 1\) cannot be simulated; replace that service"),
+        (starts_a_program, "another process cannot be simulated; replace what it does"),
+        (awaits_a_socket, "as a socket or a pipe, cannot be simulated; replace it"),
+        (sends_a_datagram, "as a socket or a pipe, cannot be simulated; replace it"),
         (uses_an_executor, "a thread for .* cannot be simulated; call it directly"),
     ],
 )
