@@ -265,6 +265,11 @@ class Servers:
         self.cluster.markers.holds.hold(name, chance.choice(tuple(Step)), chance.randrange(2))
         return name
 
+    def is_held(self, name: str) -> bool:
+        """Whether a transaction of an id has stopped where it is held."""
+        held = self.cluster.markers.holds.held(name)
+        return held is not None and held[1]
+
     def coordinated_at(self, name: str) -> tuple[int, int] | None:
         """Return the coordinator of a transactional id and its partition of ``__transaction_state``, if known."""
         for node in self.cluster.nodes.values():
@@ -313,6 +318,15 @@ class Servers:
         except KafkaError:
             return False
         return True
+
+    def take_leader(self, topic: str, index: int) -> bool:
+        """Leave a partition without a leader, unless it has none, or a transaction is open or not replicated there."""
+        partition = self.cluster.partitions.get((topic, index))
+        leader = None if partition is None else partition.logs.get(partition.state.leader)
+        if leader is None or leader.last_stable_offset < leader.log_end_offset:
+            return False
+        machine = self.cluster.metadata.machine
+        return self.cluster.metadata.submit(lambda _now_ms: machine.move_leader(topic, index, None))
 
     def elect_leaders(self, places: Iterable[tuple[str, int]]) -> None:
         """Elect the preferred leaders of partitions, or others in sync, where they may lead."""

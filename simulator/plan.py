@@ -47,7 +47,8 @@ COORDINATORS = "coordinators"
 """Optional kind of a run: coordinators wait for their followers, answer late, or move while a producer id changes."""
 COORDINATOR_LAG, LATE_VERIFICATION, ROTATION = "coordinator lag", "late verification", "rotation"
 _OF_COORDINATORS = (COORDINATOR_LAG, COORDINATOR_LAG, LATE_VERIFICATION, LATE_VERIFICATION, ROTATION)
-FREEZE, REBALANCE, EVICTION, QUOTA, OUTAGE = "freeze", "rebalance", "eviction", "quota", "outage"
+FREEZE, REBALANCE, EVICTION, QUOTA = "freeze", "rebalance", "eviction", "quota"
+OUTAGE, LEADERLESS, HANDOVER = "outage", "no leader", "handover"
 """Faults of :mod:`simulator.program_faults`."""
 _OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
 """Ranges of the mean time between two faults, of which a seed has one."""
@@ -84,8 +85,8 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 _PROCESSES = "processes"
 OF_PROGRAMS: Mapping[str, Sequence[str]] = {
     "network": (*TRAFFIC, SLOW_ANSWER, PARTITION),
-    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE, OUTAGE),
-    _PROCESSES: ("client", "client", "twin", FREEZE, FREEZE),
+    "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE, OUTAGE, LEADERLESS, LEADERLESS),
+    _PROCESSES: ("client", "client", "twin", FREEZE, FREEZE, HANDOVER),
     "groups": (REBALANCE, EVICTION),
     "disks": LOSING,
     "coordinators": ("move coordinator", "move coordinator", HOLD, LATE_VERIFICATION, COORDINATOR_LAG),

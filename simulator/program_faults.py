@@ -1,6 +1,7 @@
-"""Faults that only runs of a user's program have: frozen processes, rebalances, quotas, and outages of all brokers.
+"""Faults that only runs of a user's program have, such as frozen processes, quotas and partitions without a leader.
 
-Our own clients are no processes that could be frozen, and they expect that a broker runs.
+Our own clients are no processes that could be frozen, and they expect that a broker runs and that partitions have
+leaders.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 from broker.coordination.metadata.quotas import CLIENT_ID, Alteration
 from simulator.cluster import Servers
 from simulator.loop import sleep_ms
-from simulator.plan import EVICTION, FREEZE, OUTAGE, QUOTA, REBALANCE, Fault
+from simulator.plan import EVICTION, FREEZE, HANDOVER, LEADERLESS, OUTAGE, QUOTA, REBALANCE, Fault
 from simulator.supervisor import Supervisor
 
 Step = Callable[[Fault, Random], Coroutine[Any, Any, None]]
@@ -22,6 +23,12 @@ _QUOTAS: tuple[tuple[str, float], ...] = (
 """Quotas of each client id, low enough for throttling by seconds."""
 _GAPS_MS = (0, 3_000, 8_000)
 """Times between the starts of two brokers after an outage, of which each has one."""
+_LEADERLESS_MS = 15_000
+"""How long partitions are without a leader, besides the duration of the fault: longer than producers try to send."""
+_LOOK_MS, _MOST_LOOKS = 5, 600
+"""How often the right moment is looked for in a transaction, or between two; and the most times."""
+_HANDOVERS_MS = (3_000, 12_000)
+"""How long a transaction is held while a process ends and starts again, of which each has one."""
 
 
 class Story(Protocol):
@@ -55,6 +62,8 @@ class ProgramFaults:
             EVICTION: self._evict,
             QUOTA: self._quota,
             OUTAGE: self._outage,
+            LEADERLESS: self._take_leaders,
+            HANDOVER: self._hand_over,
         }
 
     async def _freeze(self, fault: Fault, chance: Random) -> None:
@@ -92,6 +101,27 @@ class ProgramFaults:
             member = chance.choice(members)
             self._story.note(f"the session of a member of the group {name} times out")
             coordinator.submit(lambda now_ms: coordinator.machine.evict(name, member, now_ms))
+
+    async def _hand_over(self, _fault: Fault, chance: Random) -> None:
+        """End a process while a transaction is decided but not completed; its next instance starts meanwhile.
+
+        The markers are late for longer than a dead member's session lasts, as when the leaders that write them hang. So
+        the next instance may look for offsets that are committed and not yet readable (KIP-447).
+        """
+        servers = self._servers
+        if (name := servers.hold(chance)) is None:
+            return
+        self._story.note(f"the markers of {name} are held")
+        try:
+            for _ in range(_MOST_LOOKS):
+                if servers.is_held(name):
+                    break
+                await sleep_ms(_LOOK_MS)
+            self._story.note(self._supervisor.kill(chance, 200))
+            await sleep_ms(chance.choice(_HANDOVERS_MS))
+        finally:
+            self._story.note(f"the markers of {name} are written again")
+            servers.release(name)
 
     # --- quotas ------------------------------------------------------------------------------------------------------
 
@@ -133,3 +163,32 @@ class ProgramFaults:
             self._story.note(f"broker {broker} starts")
             await self._servers.start_one(broker)
             await sleep_ms(gap_ms)
+
+    async def _take_leaders(self, fault: Fault, chance: Random) -> None:
+        """Leave some partitions of a topic without a leader for a while, as if all in-sync replicas were unreachable.
+
+        Each loses its leader while it has no open transaction: Kafka skips the marker of a partition without a leader
+        (KAFKA-20734), which would end transactions of a right program in two ways.
+        """
+        servers, life = self._servers, self._servers.lives
+        topics = sorted(each for each in servers.cluster.image.topics if not each.startswith("__"))
+        if not topics:
+            return
+        topic, lasts_ms = chance.choice(topics), chance.choice((fault.lasts_ms, _LEADERLESS_MS))
+        indexes = sorted(servers.cluster.image.topics[topic].partitions)
+        wanted, taken = set(chance.sample(indexes, chance.randrange(1, len(indexes) + 1))), list[int]()
+        try:
+            for _ in range(_MOST_LOOKS):
+                for index in sorted(wanted):
+                    if servers.take_leader(topic, index):
+                        self._story.note(f"{topic}-{index} has no leader")
+                        taken.append(index)
+                wanted -= set(taken)
+                if not wanted or servers.lives != life:
+                    break
+                await sleep_ms(_LOOK_MS)
+            await sleep_ms(lasts_ms if taken else 0)
+        finally:
+            if taken and servers.lives == life:
+                self._story.note(f"{topic} has leaders again")
+                servers.elect_leaders((topic, index) for index in taken)

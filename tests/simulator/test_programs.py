@@ -157,6 +157,8 @@ def test_a_killed_or_stopped_process_may_be_paused() -> None:
         ("quota", r"clients have no \w+ any more"),
         ("outage", r"brokers \[.*\] stop, one after another"),
         ("slow answer", r"slow answer: \d+% of"),
+        ("no leader", "(in|out) has leaders again"),
+        ("handover", "the markers of copier are written again"),
     ],
 )
 def test_each_fault_of_programs_happens(monkeypatch: pytest.MonkeyPatch, fault: str, line: str) -> None:
