@@ -372,8 +372,8 @@ def error_codes(message: Message) -> list[ErrorCode]:
 
 def first_error(message: Message | None) -> ErrorCode | None:
     """Return the first of :func:`error_codes`; ``None`` if there is none, or no response (acks=0)."""
-    found = () if message is None else error_codes(message)
-    return found[0] if found else None
+    codes = () if message is None else error_codes(message)
+    return codes[0] if codes else None
 
 
 @cache

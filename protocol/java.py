@@ -158,12 +158,12 @@ def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: in
 
     Unlike ``put`` it adds an entry at the head of its bucket, and checks the table's size when it is called.
     """
-    found: dict[K, None] = {}
+    distinct: dict[K, None] = {}
     for key in calls:
-        if len(found) > capacity * 3 // 4:
+        if len(distinct) > capacity * 3 // 4:
             capacity *= 2
-        found[key] = None
-    newest_first = list(found)
+        distinct[key] = None
+    newest_first = list(distinct)
     newest_first.reverse()
     return sorted(newest_first, key=lambda key: bucket(hash_of(key), capacity))
 
@@ -349,12 +349,12 @@ class HashTable(Generic[K, V]):
 
     def get_or_create(self, key: K, create: Callable[[], V]) -> V:
         """Do ``computeIfAbsent``: first the table may double, then a new key goes to its bucket's head."""
-        found = self._entries.get(key)
-        if found is None:
+        value = self._entries.get(key)
+        if value is None:
             self._double_above(len(self._entries))
             self._bucket_of(key).insert(0, key)
-            found = self._entries[key] = create()
-        return found
+            value = self._entries[key] = create()
+        return value
 
     def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
         """Replace a key's value, ``None`` if missing, by the result of ``change``; ``None`` removes the key.

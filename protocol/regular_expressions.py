@@ -49,11 +49,11 @@ def compiled(pattern: str) -> Pattern:
         raise InvalidPattern("invalid escape sequence")
     names = [token["name"] for token in _GROUP_NAME.finditer(pattern) if token["name"]]
     try:
-        found: Pattern = re2.compile(pattern, _OPTIONS)
+        expression: Pattern = re2.compile(pattern, _OPTIONS)
     except re2.error as error:
         why = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         reason = why.partition(": ")[0]
         raise InvalidPattern(_REASONS.get(reason, reason)) from error
     if len(set(names)) < len(names):
         raise InvalidPattern("duplicate capture group name")
-    return found
+    return expression

@@ -48,11 +48,11 @@ def _walk(keys: Sequence[K], hash_of: Callable[[K], int], shift: int) -> list[K]
     places: dict[int, list[K]] = {}
     for key in keys:
         places.setdefault(hash_of(key) >> shift & 31, []).append(key)
-    found = [places[at][0] for at in sorted(places) if len(places[at]) == 1]
+    ordered = [places[at][0] for at in sorted(places) if len(places[at]) == 1]
     for at in sorted(places):
         if len(places[at]) > 1:
-            found += _walk(places[at], hash_of, shift + _BITS)
-    return found
+            ordered += _walk(places[at], hash_of, shift + _BITS)
+    return ordered
 
 
 def _improved(h: int) -> int:
@@ -65,8 +65,8 @@ def _improved(h: int) -> int:
 
 def few_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     """Return distinct keys in the iteration order of an immutable map or set: up to four keep their order."""
-    found = list(dict.fromkeys(keys))
-    return found if len(found) <= _FEW else immutable_order(found, hash_of)
+    distinct = list(dict.fromkeys(keys))
+    return distinct if len(distinct) <= _FEW else immutable_order(distinct, hash_of)
 
 
 def tabled_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
@@ -79,10 +79,10 @@ def tabled_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 def few_grouped_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Return partitions by topic as ``groupBy`` of an immutable map lists them, to which a mutable one was added."""
-    found = mutable_order(places, topic_partition_hash)
-    few = len(found) <= _FEW
+    ordered = mutable_order(places, topic_partition_hash)
+    few = len(ordered) <= _FEW
     by_topic: dict[str, list[tuple[str, int]]] = {}
-    for place in found if few else immutable_order(found, topic_partition_hash):
+    for place in ordered if few else immutable_order(ordered, topic_partition_hash):
         by_topic.setdefault(place[0], []).append(place)
     return {
         topic: [

@@ -20,10 +20,10 @@ def subnet(text: str) -> Network:
     """
     if ":" in text:
         return _subnet_of_ipv6(text)
-    found = _IPV4.fullmatch(text)
-    if found is None:
+    address_match = _IPV4.fullmatch(text)
+    if address_match is None:
         raise ValueError(f"Could not parse [{text}]")
-    *parts, prefix = map(int, found.groups())
+    *parts, prefix = map(int, address_match.groups())
     for value, most in (*((part, 255) for part in parts), (prefix, 32)):
         if value > most:
             raise ValueError(f"Value [{value}] not in range [0,{most}]")

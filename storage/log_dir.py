@@ -270,12 +270,12 @@ class LogDir:
 
         After a kill they would apply to the new log, and a log that ends before its start loses all its records.
         """
-        for name, found, write in (
+        for name, offsets, write in (
             (RECOVERY_POINT, self._recovery_points, self.checkpoint_recovery_points),
             (LOG_START, self._log_starts, self.checkpoint_log_starts),
             (HIGH_WATERMARK, self._high_watermarks, self.checkpoint_high_watermarks),
         ):
-            if key in self._written.get(name, found):
+            if key in self._written.get(name, offsets):
                 write()
 
     def delete_log(

@@ -61,8 +61,8 @@ _MAX_NAMED = 5
 
 def segment_part(name: str) -> tuple[int, str] | None:
     """Return offset and suffix (`log`, `index`, `timeindex`, `txnindex`, `snapshot`) of a segment's file, else None."""
-    found = _SEGMENT_PART.fullmatch(name)
-    return None if found is None else (int(found[1]), found[2])
+    name_match = _SEGMENT_PART.fullmatch(name)
+    return None if name_match is None else (int(name_match[1]), name_match[2])
 
 
 def foreign_entries(files: Files) -> list[str]:

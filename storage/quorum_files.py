@@ -30,8 +30,8 @@ class Snapshot(NamedTuple):
 
 def metadata_snapshot(name: str) -> tuple[int, int] | None:
     """Return end offset and epoch in the name of a finished snapshot; None for the name of another file."""
-    found = _SNAPSHOT.fullmatch(name)
-    return None if found is None else (int(found[1]), int(found[2]))
+    name_match = _SNAPSHOT.fullmatch(name)
+    return None if name_match is None else (int(name_match[1]), int(name_match[2]))
 
 
 def snapshot_path(end_offset: int, epoch: int) -> str:
@@ -43,8 +43,8 @@ def snapshots(files: Files) -> list[Snapshot]:
     """List the snapshots of the metadata log, oldest first."""
     if not files.is_directory(METADATA_DIRECTORY):
         return []
-    found = ((metadata_snapshot(name), name) for name in files.list(METADATA_DIRECTORY))
-    return sorted(Snapshot(*key, f"{METADATA_DIRECTORY}/{name}") for key, name in found if key is not None)
+    named = ((metadata_snapshot(name), name) for name in files.list(METADATA_DIRECTORY))
+    return sorted(Snapshot(*key, f"{METADATA_DIRECTORY}/{name}") for key, name in named if key is not None)
 
 
 def latest_snapshot(files: Files) -> Snapshot | None:

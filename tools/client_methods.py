@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from understudy import results
-from understudy.aio.resource import AsyncPart, given
+from understudy.aio.resource import AsyncPart, without_none
 from understudy.from_json import build
 '''
 
@@ -72,7 +72,7 @@ def method(verb: Verb) -> str:
     passed += [f"{each.name}={sent(each)}" for each in known.values() if each.required and each.name not in positional]
     perhaps = [f"{each.name}={each.name}" for each in known.values() if not each.required]
     if perhaps:
-        passed.append(f"**given({', '.join(perhaps)})")
+        passed.append(f"**without_none({', '.join(perhaps)})")
     asked = f"await self._ask({', '.join([repr(verb.name).replace(chr(39), chr(34)), *passed])})"
     returned, lines = body(verb, asked)
     text = f"{verb.help[0].upper()}{verb.help[1:]}."
@@ -137,5 +137,5 @@ def body(verb: Verb, asked: str) -> tuple[str, list[str]]:
         return "None", [asked]
     name = f"results.{items.kind.inner[0].type.__name__}"
     collection = "Sequence" if method_name(verb) == "list" else "list"  # within the class, `list` is the method
-    made = f'[build({name}, each) for each in found["{verb.items}"]]'
-    return f"{collection}[{name}]", [f"found = {asked}", f"return {made}"]
+    made = f'[build({name}, each) for each in result["{verb.items}"]]'
+    return f"{collection}[{name}]", [f"result = {asked}", f"return {made}"]

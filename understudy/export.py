@@ -34,34 +34,36 @@ def choices(parser: Parser) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Parse the command line and run the pipeline's command."""
-    made = spark_command.parser(PROGRAM, "Export topics to Parquet files, with offsets, timestamps and headers.")
-    made.add_argument("source", metavar="DIR|BOOTSTRAP", help="a data directory, or HOST:PORT of a running cluster")
-    made.add_argument("out", metavar="OUT", help="a folder, or a URI such as s3://bucket/copy")
-    choices(made)
-    spark_command.spark_above(made, "256")
-    made.add_argument(
+    options = spark_command.parser(PROGRAM, "Export topics to Parquet files, with offsets, timestamps and headers.")
+    options.add_argument("source", metavar="DIR|BOOTSTRAP", help="a data directory, or HOST:PORT of a running cluster")
+    options.add_argument("out", metavar="OUT", help="a folder, or a URI such as s3://bucket/copy")
+    choices(options)
+    spark_command.spark_above(options, "256")
+    options.add_argument(
         "--producers", action="store_true", help="also export producer ids, sequences, aborted records and markers"
     )
-    made.add_argument(
+    options.add_argument(
         "--isolation", choices=("read_committed", "read_uncommitted"), default="read_committed",
         help="isolation level (default read_committed)",
     )  # fmt: skip
-    made.add_argument(
+    options.add_argument(
         "--register", metavar="KIND", dest="register_as", action="append", choices=("delta", "iceberg"), default=[],
         help="register the files as a Delta Lake or Iceberg table (repeatable)",
     )  # fmt: skip
-    made.add_argument(
+    options.add_argument(
         "--schema-ids", action="store_true", help="columns with the schema ids and GUIDs of keys and values"
     )
-    made.add_argument(
+    options.add_argument(
         "--schema-registry", metavar="URL", help="decode keys and values with the schemas of this registry, into JSON"
     )
     for side in ("key", "value"):
-        made.add_argument(
+        options.add_argument(
             f"--{side}-schema", metavar="[TOPIC=]FILE", action="append", default=[],
             help=f"decode {side}s with a schema: FILE.avsc, FILE.json, FILE.proto or FILE.proto#Message (repeatable)",
         )  # fmt: skip
-    made.add_argument("--overwrite", action="store_true", help="replace an existing export")
-    made.add_argument("--append", action="store_true", help="continue an existing export with what was written since")
-    client_config(made)
-    return spark_command.run(PROGRAM, "export", vars(made.parse_args(argv)))
+    options.add_argument("--overwrite", action="store_true", help="replace an existing export")
+    options.add_argument(
+        "--append", action="store_true", help="continue an existing export with what was written since"
+    )
+    client_config(options)
+    return spark_command.run(PROGRAM, "export", vars(options.parse_args(argv)))

@@ -43,11 +43,11 @@ class Pool:
                 break
             cluster.stop()
         else:
-            cluster = self.made(options, name)
+            cluster = self.new_cluster(options, name)
         self.in_use[id(cluster)] = key
         return cluster
 
-    def made(self, options: dict[str, Any], name: str) -> "Cluster":
+    def new_cluster(self, options: dict[str, Any], name: str) -> "Cluster":
         """Return a new cluster: in the shared server, or in a process of its own."""
         from understudy.client import Cluster, start
         from understudy.transport import Address

@@ -53,21 +53,21 @@ def options_of(item: pytest.Function) -> dict[str, Any]:
     return options
 
 
-def seeds_of(given: object) -> list[int]:
+def seeds_of(seeds: object) -> list[int]:
     """Return the seeds of an option: their number (from 1 on), A-B, or a list.
 
     Raises:
         ValueError: it is none of these.
     """
-    if isinstance(given, str):
-        first, dash, last = given.partition("-")
+    if isinstance(seeds, str):
+        first, dash, last = seeds.partition("-")
         if first.isdecimal() and (last.isdecimal() if dash else True):
             return list(range(int(first), int(last) + 1)) if dash else [int(first)]
-    elif isinstance(given, int):
-        return list(range(1, given + 1))
-    elif isinstance(given, Iterable):
-        return list(given)
-    raise ValueError(f"seeds needs their number, a text such as '1-100', or a list, not {given!r}")
+    elif isinstance(seeds, int):
+        return list(range(1, seeds + 1))
+    elif isinstance(seeds, Iterable):
+        return list(seeds)
+    raise ValueError(f"seeds needs their number, a text such as '1-100', or a list, not {seeds!r}")
 
 
 def play(item: pytest.Function) -> None:

@@ -63,10 +63,10 @@ def place() -> Place:
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"understudy-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise StartError(f"{folder}, for the lock of the shared server, cannot be made: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StartError(f"{folder}, for the lock of the shared server, is not a folder of yours alone; remove it")
     digest = blake2b(f"{server_path.folder()} {sys.executable}".encode(), digest_size=4).hexdigest()
     name = f"{__version__}-{digest}"
@@ -279,8 +279,10 @@ def keep() -> int:
 
 def cluster_of(options: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
     """Return options of `understudy serve` as the body of `POST /v1/clusters`; None if they need a server."""
-    given = set(options["given"])
-    if not given <= _SHAREABLE or any(options[name] != ["0"] for name in ("port", "control-port") if name in given):
+    option_names = set(options["given"])
+    if not option_names <= _SHAREABLE or any(
+        options[name] != ["0"] for name in ("port", "control-port") if name in option_names
+    ):
         return None
     topics = [text.split(":") for text in options.get("topic", ())]
     settings = [text.partition("=") for text in options.get("set", ())]
@@ -319,17 +321,17 @@ def main(argv: Sequence[str]) -> int:
         shared = Shared()
         body |= {"owner": shared.owner, "name": f"{Path.cwd().name}, process {os.getppid()}"[:250]}
         control = Transport(Address(shared.control_url))
-        made = control.ask("clusters create", body)
+        created = control.ask("clusters create", body)
     except UnderstudyError as error:
         refuse(PROGRAM, str(error), 1)
     print(f"understudy is ready: a cluster in the shared server, process {shared.pid}")
-    print(f"bootstrap.servers={','.join(made['bootstrap_servers'])}")
+    print(f"bootstrap.servers={','.join(created['bootstrap_servers'])}")
     print(f"cluster={json.dumps(body)}")
-    print(f"control={made['control_url']}", flush=True)
+    print(f"control={created['control_url']}", flush=True)
     end = shared.wait(signals)
     if not end:  # the cluster is gone before this process is
         with suppress(UnderstudyError):
-            control.ask("clusters delete", {"id": made["id"]})
+            control.ask("clusters delete", {"id": created["id"]})
         return 0
     print(f"the shared server, process {shared.pid}, {end}", shared.log(), sep="\n", file=sys.stderr)
     return 1

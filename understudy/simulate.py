@@ -34,41 +34,41 @@ def restart_with_fixed_hash(arguments: Sequence[str]) -> None:
 
 def parser() -> Parser:
     """The options."""
-    made = Parser(
+    options = Parser(
         prog="understudy simulate",
         description="Run a cluster and its clients on virtual time, with faults, and check Kafka's guarantees.",
         epilog=EPILOG,
     )
-    made.add_argument("--seed", metavar="N", type=int, help="first seed (default: a random one, which is printed)")
-    made.add_argument("--seeds", metavar="N|A-B", default="1", help="number of runs, or their seeds, as in 1-100")
-    made.add_argument("--seconds", metavar="S", type=float, help="start no further run after this many real seconds")
-    made.add_argument(
+    options.add_argument("--seed", metavar="N", type=int, help="first seed (default: a random one, which is printed)")
+    options.add_argument("--seeds", metavar="N|A-B", default="1", help="number of runs, or their seeds, as in 1-100")
+    options.add_argument("--seconds", metavar="S", type=float, help="start no further run after this many real seconds")
+    options.add_argument(
         "--minutes", metavar="M", type=float, default=0.5, help="virtual minutes with faults in each run (default 0.5)"
     )
-    made.add_argument("--hours", metavar="H", type=float, help="the same in hours: one long run instead of many")
-    made.add_argument(
+    options.add_argument("--hours", metavar="H", type=float, help="the same in hours: one long run instead of many")
+    options.add_argument(
         "--kinds",
         metavar="KIND,...",
         help=f"what each run adds: any of {', '.join(KINDS)}, or all, or none (default: the seed decides)",
     )
-    made.add_argument(
+    options.add_argument(
         "--faults", metavar="N,N,...", help="only these faults of the seed's plan, by number; with --application also "
         f"kinds of faults: {', '.join(FAULTS)}, or none (default: all)",
     )  # fmt: skip
-    made.add_argument(
+    options.add_argument(
         "--shrink",
         action=argparse.BooleanOptionalAction,
         help="leave out faults that a broken promise does not need, within two minutes; --application does so within "
         "45 s, unless --no-shrink is set",
     )
-    made.add_argument(
+    options.add_argument(
         "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
     )
-    made.add_argument(
+    options.add_argument(
         "--data-dir", metavar="DIR", type=Path,
         help="write the brokers' directories of each run to DIR/seed-N, as it leaves them, for understudy audit",
     )  # fmt: skip
-    program = made.add_argument_group("for a program of your own")
+    program = options.add_argument_group("for a program of your own")
     program.add_argument(
         "--application", metavar="MODULE:FUNCTION",
         help="simulate this async def main(sim), from the current folder, instead of our own clients",
@@ -78,8 +78,8 @@ def parser() -> Parser:
         "--topic", metavar="NAME[:PARTITIONS]", action="append", default=[], help="topic to create; may be repeated"
     )
     program.add_argument("--jobs", metavar="N", type=int, default=1, help="number of seeds to play at the same time")
-    made.add_argument("--story", metavar="N", type=int, default=0, help="print the last N lines of each run")
-    return made
+    options.add_argument("--story", metavar="N", type=int, default=0, help="print the last N lines of each run")
+    return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,16 +121,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def seeds_of(first: int | None, given: str) -> tuple[int | None, int]:
+def seeds_of(first: int | None, argument: str) -> tuple[int | None, int]:
     """Return the first seed, None for a random one, and their number, from `--seed` and `--seeds`."""
-    found = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", given, re.ASCII)
-    if found is None:
-        refuse("understudy simulate", f"--seeds needs a number of runs or seeds A-B, such as 1-100, not {given}")
-    if found[2] is None:
-        return first, int(found[1])
-    begin, end = int(found[1]), int(found[2])
+    range_match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", argument, re.ASCII)
+    if range_match is None:
+        refuse("understudy simulate", f"--seeds needs a number of runs or seeds A-B, such as 1-100, not {argument}")
+    if range_match[2] is None:
+        return first, int(range_match[1])
+    begin, end = int(range_match[1]), int(range_match[2])
     if first is not None or end < begin:
-        refuse("understudy simulate", f"--seeds {given} needs A not above B, and no --seed beside it")
+        refuse("understudy simulate", f"--seeds {argument} needs A not above B, and no --seed beside it")
     return begin, end - begin + 1
 
 

@@ -58,23 +58,23 @@ def load(application: str) -> Main:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module)
+        member: Any = importlib.import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            member = getattr(member, part)
     except Exception as error:  # noqa: BLE001 - the module is the user's
         if not isinstance(error, AttributeError | ModuleNotFoundError):
             traceback.print_exc()
         refuse(PROGRAM, f"--application {application} cannot be imported in {Path.cwd()}: {error}")
-    if not inspect.iscoroutinefunction(found):
+    if not inspect.iscoroutinefunction(member):
         refuse(PROGRAM, f"--application needs an async def main(sim), which {application} is not")
-    main: Main = found
+    main: Main = member
     return main
 
 
-def topics_of(given: Sequence[str]) -> dict[str, int]:
+def topics_of(arguments: Sequence[str]) -> dict[str, int]:
     """Return the topics NAME[:PARTITIONS] with their partitions."""
     topics = {}
-    for each in given:
+    for each in arguments:
         name, colon, count = each.partition(":")
         if not name or (colon and not (count.isdecimal() and 0 < int(count) <= 1_000)):
             refuse(PROGRAM, f"--topic needs NAME or NAME:PARTITIONS, such as orders:3, not {each}")
@@ -96,7 +96,7 @@ def main(request: Request) -> int:
 class _Command:
     def __init__(self, request: Request, function: Main, chosen: Any) -> None:
         self._request, self._function, self._chosen = request, function, chosen
-        self._found: list[Outcome] = []
+        self._failed: list[Outcome] = []
 
     def run(self) -> int:
         """Play the seeds, print a report for each finding, and the totals."""
@@ -108,16 +108,16 @@ class _Command:
                     if outcome.findings:
                         bar.hide()
                         self._report(outcome)
-                    bar.show(done, len(self._found))
+                    bar.show(done, len(self._failed))
         except ChildFailed as error:
             refuse(PROGRAM, str(error), 1)
         took_s = time.perf_counter() - began_s
         rate = f"{virtual_s:.0f} virtual s in {took_s:.1f} s"
-        print(f"{done} {'seed' if done == 1 else 'seeds'}, {len(self._found)} with findings; {rate}")
-        for each in self._found[:_STORY]:
+        print(f"{done} {'seed' if done == 1 else 'seeds'}, {len(self._failed)} with findings; {rate}")
+        for each in self._failed[:_STORY]:
             print(f"seed {each.seed}: {request.command(each.seed)}")
         sys.stdout.flush()
-        return 1 if self._found else 0
+        return 1 if self._failed else 0
 
     def _outcomes(self) -> Iterator[Outcome]:
         """Play the seeds; a single one in this process, so that a debugger works."""
@@ -133,9 +133,9 @@ class _Command:
 
     def _report(self, outcome: Outcome) -> None:
         """Report everything about the first seed, and the first finding of the others."""
-        self._found.append(outcome)
+        self._failed.append(outcome)
         seed, request = outcome.seed, self._request
-        if len(self._found) == 1:
+        if len(self._failed) == 1:
             player = Player(self._function, self._chosen)
             lines = report(
                 player, outcome, lambda faults: request.command(seed, faults), _note, request.story or _STORY,
@@ -178,11 +178,11 @@ class _Bar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, done: int, found: int) -> None:
+    def show(self, done: int, findings: int) -> None:
         """Show the bar with what has been done."""
         if self._bar is not None:
             rate = done / max(time.perf_counter() - self._began_s, 1e-3)
-            self._bar.update(self._bar.task_ids[0], completed=done, found=found, rate=rate)
+            self._bar.update(self._bar.task_ids[0], completed=done, found=findings, rate=rate)
             self._bar.start()
 
     def __exit__(self, *_: object) -> None:

@@ -175,9 +175,9 @@ class Simulation:
         seconds of real time. Raises AssertionError: there are findings.
         """
         with importlib.import_module("simulator.surroundings").outside():
-            found = findings_of_client_logs(self._client_logs)
-        if found:
-            raise AssertionError("; ".join(found))
+            findings = findings_of_client_logs(self._client_logs)
+        if findings:
+            raise AssertionError("; ".join(findings))
 
     def process(self, name: str, start: Callable[[], Awaitable[Any]], *, restart: bool = True) -> Process:
         """Start a process of the program: `start()` returns the coroutine of an instance.
@@ -243,13 +243,13 @@ class Simulation:
         self, topic: str, *, isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     ) -> list[Record]:
         """Return all records of a topic, by partition and offset, as a consumer with this isolation level gets them."""
-        found: list[Record] = []
+        records: list[Record] = []
         for partition in range(len((await self.cluster.topics[topic].show()).partitions)):
             offset, log = 0, self.cluster.topics[topic].partitions[partition]
             while page := await log.records(offset=offset, limit=_BATCH, isolation=isolation):
-                found += [each for each in page if each.control is None]
+                records += [each for each in page if each.control is None]
                 offset = page[-1].offset + 1
-        return found
+        return records
 
     async def check_one_outcome_each(
         self,
@@ -335,9 +335,9 @@ def options(
         raise ValueError(f"minutes needs a number above 0, not {minutes}")
     if not 1 <= brokers <= 9:
         raise ValueError(f"brokers needs a number from 1 to 9, not {brokers}")
-    given = {name: str(value) for name, value in (settings or {}).items()}
+    texts = {name: str(value) for name, value in (settings or {}).items()}
     return importlib.import_module("simulator.application").Options(
-        minutes, brokers, dict(topics or {}), kinds, only, given, data_dir
+        minutes, brokers, dict(topics or {}), kinds, only, texts, data_dir
     )
 
 

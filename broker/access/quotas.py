@@ -60,7 +60,7 @@ class Bounds:
         """The reference of a callable that decides instead of the metadata (``client.quota.callback.class``)."""
 
     @property
-    def given(self) -> bool:
+    def exist(self) -> bool:
         """Whether there is any quota of this kind."""
         return bool(self._bounds) or self.callback is not None
 
@@ -154,7 +154,7 @@ class RateQuota:
 
     def charge(self, user: str, client_id: str, value: float, now_ms: int) -> int:
         """Record usage; return the throttle time in ms."""
-        if not self.bounds.given:
+        if not self.bounds.exist:
             return 0
         who, bound = self.bounds.of(user, client_id)
         meter = self._meters.of(who, now_ms)
@@ -163,12 +163,12 @@ class RateQuota:
 
     def give_back(self, user: str, client_id: str, value: float, now_ms: int) -> None:
         """Undo a charge."""
-        if self.bounds.given:
+        if self.bounds.exist:
             self._meters.of(self.bounds.of(user, client_id)[0], now_ms).record(-value, now_ms)
 
     def most_at_once(self, user: str, client_id: str) -> int | None:
         """Return the most that a client may use in all full windows together; ``None``: it has no quota."""
-        bound = self.bounds.of(user, client_id)[1] if self.bounds.given else None
+        bound = self.bounds.of(user, client_id)[1] if self.bounds.exist else None
         if bound is None:
             return None
         most = bound * (self._windows.number - 1) * (self._windows.size_ms // 1000)
@@ -187,7 +187,7 @@ class MutationQuota:
 
         With ``strict``, nothing is charged if tokens are missing already, and the caller has to refuse the request.
         """
-        if not self.bounds.given:
+        if not self.bounds.exist:
             return 0
         who, bound = self.bounds.of(user, client_id)
         if bound is None:

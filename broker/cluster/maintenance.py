@@ -97,10 +97,10 @@ class Maintenance:
             self._timers[name] = clock.call_at(clock.now_ms() + rhythm.interval_ms, play, rhythm)
             try:
                 if run():
-                    clock.found()
+                    clock.note_work()
             except (KafkaError, OSError) as error:
                 _log.error("upkeep failed", what=name.strip("_"), error=str(error))
-                clock.found()
+                clock.note_work()
 
         at_ms = clock.now_ms() + (interval_ms if first_ms is None else first_ms)
         self._timers[name] = clock.call_at(at_ms, play, rhythm)

@@ -30,7 +30,7 @@ async def create(request: ControlRequest, body: NewCluster) -> ClusterMade:
     options = options_of(body, request.cluster.options)
     clusters = _clusters(request)
     try:
-        made = await clusters.create(
+        created = await clusters.create(
             options,
             body.get("name"),
             body.get("lease_seconds"),
@@ -42,14 +42,14 @@ async def create(request: ControlRequest, body: NewCluster) -> ClusterMade:
     except (PortTaken, TlsError, OSError) as error:
         raise conflict(f"the cluster cannot start: {error}") from error
     if request.given_up is not None and await request.given_up():
-        await clusters.end(made, "its client left before the response")
+        await clusters.end(created, "its client left before the response")
     answer: ClusterMade = {
-        "id": made.id,
-        "name": made.name,
-        "bootstrap_servers": addresses(made.source),
-        "control_url": _url(request, made),
+        "id": created.id,
+        "name": created.name,
+        "bootstrap_servers": addresses(created.source),
+        "control_url": _url(request, created),
     }
-    registry_url = {} if made.source.own is None else made.source.own.beside.addresses
+    registry_url = {} if created.source.own is None else created.source.own.beside.addresses
     return {**answer, **registry_url}  # type: ignore[typeddict-item]  # its key is schema_registry_url
 
 

@@ -33,10 +33,10 @@ from control_api.spelling import suggestion
 from protocol.consumer_protocol import read_assignment
 from protocol.log_records.transaction import TransactionState
 
-Found = tuple[Node, GroupCoordinator]
+NodeAndCoordinator = tuple[Node, GroupCoordinator]
 
 
-def _named(request: ControlRequest) -> tuple[str, Found]:
+def _named(request: ControlRequest) -> tuple[str, NodeAndCoordinator]:
     """Return the group in the path, and its coordinator. Raises Problem 404 or 409."""
     name = request.names["group"]
     node_and_coordinator = group_coordinator(request.cluster, name)

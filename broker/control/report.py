@@ -49,7 +49,7 @@ _A_TIME_FROM = 10**11
 _TIME_OF_DAY = slice(11, 23)
 
 
-class Found(NamedTuple):
+class DecodedEntry(NamedTuple):
     """A journal entry, decoded, with its connection if that is still known."""
 
     entry: Entry
@@ -63,7 +63,7 @@ async def report(request: ControlRequest, query: ReportQuery) -> Report:
     since_ms, limit = query["since"], query["limit"]
     unmet = [state_of(fault) for fault in request.cluster.faults.faults.values() if not fault.hits]
     near = NearMisses(request.source, topic_names(request))
-    entries = await _found(request, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
+    entries = await _decoded_entries(request, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
     requests = _requests(entries, near.name_of, limit)
     reasons = [each async for each in refusals_since(request, since_ms)]
     refusals = [
@@ -95,7 +95,7 @@ async def report(request: ControlRequest, query: ReportQuery) -> Report:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-async def _found(request: ControlRequest, since_ms: int, most: int) -> list[Found]:
+async def _decoded_entries(request: ControlRequest, since_ms: int, most: int) -> list[DecodedEntry]:
     """Return the newest ``most`` journal entries, oldest first."""
     query: JournalQuery = {"limit": most}
     if since_ms >= _A_TIME_FROM:
@@ -103,12 +103,12 @@ async def _found(request: ControlRequest, since_ms: int, most: int) -> list[Foun
     slices, entries = Slices(), []
     for raw, connections in await find(request, query):
         entry = Entry(*raw)
-        entries.append(Found(entry, decode(entry), connections.get(entry.connection)))
+        entries.append(DecodedEntry(entry, decode(entry), connections.get(entry.connection)))
         await slices.pause()
     return entries
 
 
-def _requests(entries: list[Found], name_of: TopicName, limit: int) -> list[ReportedRequest]:
+def _requests(entries: list[DecodedEntry], name_of: TopicName, limit: int) -> list[ReportedRequest]:
     """Return the newest ``limit`` requests, oldest first, without successful polls, heartbeats and ApiVersions."""
     shown: list[ReportedRequest] = []
     for entry, decoded, _ in reversed(entries):
@@ -194,7 +194,9 @@ async def _diagrams(
 # --- hints -----------------------------------------------------------------------------------------------------------
 
 
-async def _hints(request: ControlRequest, entries: list[Found], near: NearMisses, since_ms: int) -> AsyncIterator[str]:
+async def _hints(
+    request: ControlRequest, entries: list[DecodedEntry], near: NearMisses, since_ms: int
+) -> AsyncIterator[str]:
     """Yield, once each, hints that may explain why a test fails, waits or gets no records."""
     slices = Slices()
     for hint in distinct((hint for entry in entries for hint in near.names(entry.known)), _MOST_NAMES):
@@ -206,7 +208,7 @@ async def _hints(request: ControlRequest, entries: list[Found], near: NearMisses
         yield hint
 
 
-def _of_fault(fault: Fault, entries: list[Found], near: NearMisses) -> str:
+def _of_fault(fault: Fault, entries: list[DecodedEntry], near: NearMisses) -> str:
     """Return the hint about a fault that matched no request: the latest near miss, or that its API was not called."""
     for entry, decoded, connection in reversed(entries):
         why = near.fault(fault, entry, decoded, "" if connection is None else connection.listener)

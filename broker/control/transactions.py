@@ -16,10 +16,10 @@ from control_api.transactions import Held, Hold, ProducerEpoch, Released
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 
-Found = tuple[Node, TransactionCoordinator]
+NodeAndCoordinator = tuple[Node, TransactionCoordinator]
 
 
-def _named(request: ControlRequest) -> tuple[str, Found]:
+def _named(request: ControlRequest) -> tuple[str, NodeAndCoordinator]:
     """Return the transactional id in the path, and its coordinator. Raises Problem 404 or 409."""
     name = request.names["transactional_id"]
     node_and_coordinator = transaction_coordinator(request.cluster, name)

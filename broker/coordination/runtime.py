@@ -554,4 +554,4 @@ class Runtime(Generic[M, X]):
     def _fire(self, timer: SetTimer) -> None:
         self._timers.pop(timer.key, None)
         if self.submit(timer.then) and timer.rhythm is not None:
-            self._clock.found()
+            self._clock.note_work()

@@ -4,7 +4,7 @@ Versions 1-3; 0, with literal patterns only, for releases before 4.0. Differs fr
 have more than 250,000 ACLs is refused.
 """
 
-from broker.coordination.metadata.acls import Acl, Found
+from broker.coordination.metadata.acls import Acl, Matches
 from broker.request.acls import check_codes, filter_of, require_authorizer
 from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
@@ -27,13 +27,13 @@ async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsR
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
     filters = [filter_of(each) for each in request.filters]
-    answers: list[Found] = await ctx.cluster.metadata.ask(
+    answers: list[Matches] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.delete_acls(filters, token), records=len(filters)
     )
     return DeleteAclsResponse(filter_results=[_result(matches) for matches in answers])
 
 
-def _result(matches: Found) -> DeleteAclsFilterResult:
+def _result(matches: Matches) -> DeleteAclsFilterResult:
     if isinstance(matches, KafkaError):
         return DeleteAclsFilterResult(matches.code, matches.message)
     return DeleteAclsFilterResult(_NONE, None, [_matching(acl) for acl in matches])

@@ -25,7 +25,7 @@ from broker.options.settings import (
 )
 from broker.options.topics import TopicOption, topic_option
 from broker.options.users import scram_user
-from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
+from broker.options.values import Arguments, OptionError, integer, last, one_of, pair, path
 from broker.settings import endpoints
 from broker.settings.endpoints import Endpoint, EndpointError
 from broker.settings.names import is_setting
@@ -38,7 +38,7 @@ from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 __all__ = [
     "LOG_LEVELS",
-    "Given",
+    "Arguments",
     "OptionError",
     "ServeOptions",
     "TopicOption",
@@ -122,7 +122,7 @@ class ServeOptions:
         return "--control-host" if host == self.control_host else "--listener"
 
 
-def parse(arguments: Given) -> ServeOptions:
+def parse(arguments: Arguments) -> ServeOptions:
     """Parse and validate the options; raises OptionError for the first problem."""
     as_version = release(last(arguments, "as-version"))
     tables = setting_tables(as_version or DEFAULT)
@@ -179,7 +179,7 @@ def parse(arguments: Given) -> ServeOptions:
     )
 
 
-def settings_of(arguments: Given, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+def settings_of(arguments: Arguments, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     """Return the settings of `--config`, `--set` and `--for-tests`, those ignored but checked, and notes on both."""
     if {"strict-settings", "no-strict-settings"} <= arguments.keys():
         raise OptionError("--strict-settings and --no-strict-settings cannot be combined")
@@ -242,7 +242,7 @@ def data_dirs_of(text: str | None) -> tuple[Path, ...]:
 
 
 def users_of(
-    arguments: Given, features: Mapping[str, int], as_version: str | None
+    arguments: Arguments, features: Mapping[str, int], as_version: str | None
 ) -> tuple[UserScramCredentialRecord, ...]:
     """Return the SCRAM users of `--add-scram`; of two credentials for one user and mechanism the last is used."""
     users = {(user.name, user.mechanism): user for user in map(scram_user, arguments.get("add-scram", ()))}
@@ -264,7 +264,7 @@ def release(text: str | None) -> str | None:
     return short
 
 
-def control(arguments: Given) -> tuple[str, int | None, str | None]:
+def control(arguments: Arguments) -> tuple[str, int | None, str | None]:
     """Return host, port (None: off) and token of the control plane; a host other than loopback requires a token."""
     host, token = last(arguments, "control-host") or "127.0.0.1", last(arguments, "control-token")
     text = last(arguments, "control-port") or "9099"

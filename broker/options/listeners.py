@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from broker.options.values import Given, OptionError, last
+from broker.options.values import Arguments, OptionError, last
 from broker.settings import endpoints
 from broker.settings.endpoints import Endpoint, EndpointError
 
 
-def count_of(arguments: Given) -> str:
+def count_of(arguments: Arguments) -> str:
     """Return the value of `--brokers`; without it, the number of ports in `--port`."""
     ports = (last(arguments, "port") or "").count(",") + 1
     return (
@@ -15,7 +15,7 @@ def count_of(arguments: Given) -> str:
     )
 
 
-def listeners(arguments: Given, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
+def listeners(arguments: Arguments, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
     """Return each broker's listeners: the setting `listeners` or else `--host` and `--port`, plus `--listener`s."""
     ports = [endpoints.port_number(part.strip(), "--port") for part in (last(arguments, "port") or "9092").split(",")]
     if len(ports) > 1 and len(ports) != brokers:

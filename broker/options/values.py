@@ -5,7 +5,7 @@ from pathlib import Path
 
 from control_api.spelling import hint
 
-Given = Mapping[str, Sequence[str]]
+Arguments = Mapping[str, Sequence[str]]
 """Option -> its values, lowest precedence first."""
 
 
@@ -13,13 +13,13 @@ class OptionError(Exception):
     """An invalid option; the message is one sentence."""
 
 
-def last(arguments: Given, name: str) -> str | None:
+def last(arguments: Arguments, name: str) -> str | None:
     """Return the value of highest precedence, of an option that takes one value."""
     values = arguments.get(name)
     return values[-1] if values else None
 
 
-def path(arguments: Given, name: str) -> Path | None:
+def path(arguments: Arguments, name: str) -> Path | None:
     """Return the path of an option that names a file or a folder."""
     value = last(arguments, name)
     return None if value is None else Path(value)

@@ -94,8 +94,8 @@ def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
     instead.
     """
     if files.exists(BOOTSTRAP):
-        found = (decode(None, value) for value in snapshot_values(files.read_file(BOOTSTRAP)))
-        return [record for record in found if record is not None]
+        records = (decode(None, value) for value in snapshot_values(files.read_file(BOOTSTRAP)))
+        return [record for record in records if record is not None]
     files.replace(BOOTSTRAP, snapshot([encode(record)[1] or b"" for record in bootstrap], now_ms))
     return list(bootstrap)
 

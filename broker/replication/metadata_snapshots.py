@@ -88,12 +88,12 @@ class MetadataSnapshots:
 
     def _quorum(self, last: Snapshot | None) -> list[tuple[int, bytes]]:
         """Return the voters if recorded (kraft.version 1): the newest in the last snapshot and the log after it."""
-        found = {} if last is None else dict(quorum_records(self._files.read_file(last.path)))
+        quorum_values = {} if last is None else dict(quorum_records(self._files.read_file(last.path)))
         already = 0 if last is None else last.end_offset
         for batch in self._log.reader.replay_from(max(self._log.log_start_offset, already)):
             if batch.is_control:
-                found.update(quorum_records(bytes(batch.view)))
-        return sorted(found.items())
+                quorum_values.update(quorum_records(bytes(batch.view)))
+        return sorted(quorum_values.items())
 
     def clean(self) -> int:
         """Delete old snapshots, and the log before the next one, by the retention settings; return their number."""

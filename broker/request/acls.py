@@ -31,14 +31,14 @@ def require_authorizer(ctx: RequestContext) -> None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
-def filter_of(asked: DeleteAclsFilter | DescribeAclsRequest) -> AclFilter:
+def filter_of(requested: DeleteAclsFilter | DescribeAclsRequest) -> AclFilter:
     """Return the ACL filter of a request."""
     return AclFilter(
-        asked.resource_type_filter,
-        asked.resource_name_filter,
-        asked.pattern_type_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        asked.operation,
-        asked.permission_type,
+        requested.resource_type_filter,
+        requested.resource_name_filter,
+        requested.pattern_type_filter,
+        requested.principal_filter,
+        requested.host_filter,
+        requested.operation,
+        requested.permission_type,
     )

@@ -46,15 +46,15 @@ class _Known:
         self._cluster, self._node, self._settings = cluster, node, node.settings
 
     def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
-        found: UserScramCredentialRecord | None = self._cluster.image.scram.get((user, mechanism))
-        return found
+        credential: UserScramCredentialRecord | None = self._cluster.image.scram.get((user, mechanism))
+        return credential
 
     def token(self, token_id: str) -> Token | None:
-        found: DelegationTokenRecord | None = self._cluster.image.tokens.get(token_id)
+        record: DelegationTokenRecord | None = self._cluster.image.tokens.get(token_id)
         rules = token_rules(self._settings)
-        if found is None or rules is None:  # an expired one still authenticates; the next request closes the connection
-            return None
-        return Token(found.owner.partition(":")[2], rules.hmac(token_id), found.expiration_timestamp_ms)
+        if record is None or rules is None:
+            return None  # an expired one still authenticates: the next request closes the connection
+        return Token(record.owner.partition(":")[2], rules.hmac(token_id), record.expiration_timestamp_ms)
 
     def nonce(self) -> str:
         return f"{unguessable(_NONCE_BITS):x}"

@@ -28,16 +28,16 @@ Key = tuple[str | UUID, int]
 class Interest:
     """One partition of a fetch session, with the offsets last sent to the fetcher."""
 
-    __slots__ = ("asked", "sent_high_watermark", "sent_log_start", "topic", "topic_id")
+    __slots__ = ("sent_high_watermark", "sent_log_start", "topic", "topic_id", "wanted")
 
-    def __init__(self, topic: str, topic_id: UUID | None, asked: FetchPartition) -> None:
-        self.topic, self.topic_id, self.asked = topic, topic_id, asked
+    def __init__(self, topic: str, topic_id: UUID | None, wanted: FetchPartition) -> None:
+        self.topic, self.topic_id, self.wanted = topic, topic_id, wanted
         self.sent_high_watermark = self.sent_log_start = -1
 
     @property
     def key(self) -> Key:
         """Its key within a session."""
-        return (self.topic_id or self.topic, self.asked.partition)
+        return (self.topic_id or self.topic, self.wanted.partition)
 
     def is_news(self, answer: PartitionData) -> bool:
         """Whether an incremental response would have to include the partition."""
@@ -84,7 +84,7 @@ class Session:
             if known is None:
                 self.interests[interest.key] = interest
             else:
-                known.asked = interest.asked
+                known.wanted = interest.wanted
         for key in forgotten:
             self.interests.pop(key, None)
 

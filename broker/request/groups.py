@@ -86,12 +86,12 @@ async def _while_there(answer: "Token[R]", connection: Connection) -> R:
     if connection.lost:
         give_up()
     try:
-        found = await answer
+        outcome = await answer
     finally:
         connection.unwatch(give_up)
-    if found is _GONE:
+    if outcome is _GONE:
         raise Disconnect("the client left before the group's answer")
-    return found
+    return outcome
 
 
 class _Described(Protocol):
@@ -110,13 +110,13 @@ async def described(
     Raises:
         KafkaError: INVALID_REQUEST if the response would have too many members.
     """
-    found: list[D] = []
+    groups: list[D] = []
     allowance, slices = Allowance(), Slices()
     for group_id in in_order_described(group_ids, ctx):
         await slices.pause()
-        found.append(describe(group_id, ctx))
-        allowance.take(len(found[-1].members))
-    return found
+        groups.append(describe(group_id, ctx))
+        allowance.take(len(groups[-1].members))
+    return groups
 
 
 def in_order_described(group_ids: Sequence[str], ctx: RequestContext) -> list[str]:
@@ -213,10 +213,10 @@ def split_topics(
     """
     split: TopicSplit[T] = TopicSplit()
     image = ctx.cluster.image
-    for asked in topics:
-        topic = resolve(asked, image)
+    for requested in topics:
+        topic = resolve(requested, image)
         if topic is None:
-            split.failed.append((asked, asked.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
+            split.failed.append((requested, requested.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
             continue
         if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic.name):
             split.failed.append((topic, topic.partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED))

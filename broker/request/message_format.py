@@ -29,10 +29,10 @@ def topic_magic(topic: str, ctx: RequestContext) -> int:
     wanted = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic).get(FORMAT) or ctx.node.settings.get(
         _DEFAULT_FORMAT
     )
-    found = None if wanted is None else _RELEASE.match(str(wanted))
-    if found is None:
+    release_match = None if wanted is None else _RELEASE.match(str(wanted))
+    if release_match is None:
         return MAGIC_V2
-    release = (int(found[1]), int(found[2]))
+    release = (int(release_match[1]), int(release_match[2]))
     return MAGIC_V2 if release >= (0, 11) else 1 if release >= (0, 10) else 0
 
 

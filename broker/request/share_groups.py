@@ -80,16 +80,16 @@ async def delete_group_state(group_id: str, ctx: RequestContext) -> None:
     Raises:
         KafkaError: NON_EMPTY_GROUP, or the error of a share coordinator: then the group stays (groups A.13).
     """
-    found: Deletion = await ask_coordinator(
+    deletion: Deletion = await ask_coordinator(
         group_id,
         ctx,
         lambda machine, now_ms, to: machine.shares.changed(
             now_ms, lambda offsets, builder: offsets.begin_group_deletion(builder, group_id, to)
         ),
     )
-    if any(partition < 0 for indexes in found.partitions.values() for partition in indexes):
+    if any(partition < 0 for indexes in deletion.partitions.values() for partition in indexes):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka's persister rejects the call
-    results = await delete_partitions(ctx.node.persister, group_id, found.partitions)
+    results = await delete_partitions(ctx.node.persister, group_id, deletion.partitions)
     failed = next((result for of_topic in results.values() for result in of_topic if result.failed), None)
     if failed is not None:
         raise KafkaError(failed.error, failed.message)

@@ -143,17 +143,17 @@ class Telemetry:
 
     def _instance(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
         """Return the client's instance: a new one if there is none, or if any subscription has changed since."""
-        found = self._instances.pop(client.instance_id, None)
-        if found is not None and now_ms - found.seen_ms >= max(_LEAST_IDLE_MS, 3 * found.interval_ms):
-            found = None
-        if found is None or found.changes != subscriptions.changes:
-            found = _subscribed(client if found is None else found.client, subscriptions)
+        instance = self._instances.pop(client.instance_id, None)
+        if instance is not None and now_ms - instance.seen_ms >= max(_LEAST_IDLE_MS, 3 * instance.interval_ms):
+            instance = None
+        if instance is None or instance.changes != subscriptions.changes:
+            instance = _subscribed(client if instance is None else instance.client, subscriptions)
             self._ends_with(client, watch)
-        found.seen_ms = now_ms
-        self._instances[client.instance_id] = found
+        instance.seen_ms = now_ms
+        self._instances[client.instance_id] = instance
         while len(self._instances) > _MOST_INSTANCES:
             del self._instances[next(iter(self._instances))]
-        return found
+        return instance
 
     def _ends_with(self, client: Client, watch: Watch) -> None:
         if client.connection not in self._made_on:

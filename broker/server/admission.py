@@ -92,8 +92,8 @@ class Admission(Generic[C]):
         settings = self._settings
         controllers = {name.upper() for name in settings.list("controller.listener.names")}
         names = {each.partition("://")[0].upper() for each in settings.list("listeners")} - controllers
-        given = settings.optional_string("inter.broker.listener.name")
-        between = (given or settings.string("security.inter.broker.protocol")).upper()
+        listener_name = settings.optional_string("inter.broker.listener.name")
+        between = (listener_name or settings.string("security.inter.broker.protocol")).upper()
         self._protected = between if len(names) > 1 and between in names else None
         self.accept()
 
@@ -133,5 +133,5 @@ class Admission(Generic[C]):
 
     def _limit(self, listener: str, name: str) -> int:
         """Return a listener's own limit, or the broker's."""
-        found = self._settings.of_listener(listener, name)
-        return found if isinstance(found, int) else MAX_INT
+        limit = self._settings.of_listener(listener, name)
+        return limit if isinstance(limit, int) else MAX_INT

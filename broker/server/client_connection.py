@@ -379,12 +379,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self.info.throttled_until_ms:
             await self.info.wait_throttled(self._server.clock)
 
-    def _disconnect(self, asked: Disconnect, frame: bytearray | None) -> None:
+    def _disconnect(self, disconnect: Disconnect, frame: bytearray | None) -> None:
         if self._lost:
             self._closed = True
         else:
-            self.info.refused = not asked.on_purpose
-            self.refuse(asked.reason, frame, reset=asked.reset)
+            self.info.refused = not disconnect.on_purpose
+            self.refuse(disconnect.reason, frame, reset=disconnect.reset)
 
     async def _hold_back(self, parts: Parts) -> None:
         """Delay a Metadata response until the next request, if it has already arrived, is answered or waits.

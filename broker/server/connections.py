@@ -166,8 +166,8 @@ class Connections(Generic[C]):
         connection.start()
 
     def _limit_of(self, host: str) -> int:
-        found = self._limits.get(host)
-        return self._settings.int("max.connections.per.ip") if found is None else found
+        limit = self._limits.get(host)
+        return self._settings.int("max.connections.per.ip") if limit is None else limit
 
     def leave(self, connection: C) -> None:
         """Remove a closed connection, and start one that waits."""
@@ -201,8 +201,8 @@ class Connections(Generic[C]):
             slowest.refuse(f"incomplete requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
 
     def _follow_settings(self) -> None:
-        given = self._settings.long("queued.max.request.bytes")
-        self.budget_bytes = DEFAULT_HELD_BYTES if given < 0 else given
+        configured_bytes = self._settings.long("queued.max.request.bytes")
+        self.budget_bytes = DEFAULT_HELD_BYTES if configured_bytes < 0 else configured_bytes
         overrides = self._settings.string("max.connections.per.ip.overrides")
         if overrides != self._overrides:
             self._overrides, self._limits = overrides, _limits(overrides)

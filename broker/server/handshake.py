@@ -146,9 +146,9 @@ def _reason(error: ssl.SSLError) -> str:
 
 def _duplicate(transport: asyncio.Transport) -> socket.socket | None:
     """Duplicate the descriptor of a connection; ``None`` if the process has none left."""
-    found = transport.get_extra_info("socket")
+    original = transport.get_extra_info("socket")
     try:
-        return socket.socket(fileno=os.dup(found.fileno()))
+        return socket.socket(fileno=os.dup(original.fileno()))
     except OSError:
         return None
 

@@ -96,8 +96,8 @@ class BrokerServer(Listening):
 
         With Kafka's default of 50, about one in fifty rapid connects waits for a second.
         """
-        given = BACKLOG in self.settings.static
-        return self.settings.int(BACKLOG) if given else _SYSTEMS_BACKLOG
+        configured = BACKLOG in self.settings.static
+        return self.settings.int(BACKLOG) if configured else _SYSTEMS_BACKLOG
 
     async def accept(self) -> None:
         """Accept connections on every bound listener."""

@@ -108,7 +108,7 @@ class Clock(Protocol):
         """Call at that time; if it has passed, in a later turn of the loop."""
         ...
 
-    def found(self) -> None:
+    def note_work(self) -> None:
         """Note that a round of periodic work did something (see :class:`broker.time.timers.Rhythm`)."""
         ...
 
@@ -140,9 +140,9 @@ class ManualClock:
         """See :class:`Clock`."""
         return self._timers.call_at(at_ms, call, rhythm)
 
-    def found(self) -> None:
+    def note_work(self) -> None:
         """See :class:`Clock`."""
-        self._timers.found(self.now_ms())
+        self._timers.note_work(self.now_ms())
 
     def poll_deadline_ms(self, wait_ms: int) -> int:
         """See :class:`Clock`; here nothing begins during an advance."""

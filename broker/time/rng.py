@@ -24,6 +24,6 @@ def seeded(seed: int | str) -> Random:
 def uuid_from(chance: Random) -> UUID:
     """Return a random UUID (version 4) whose base64 text does not begin with a dash, like Kafka's."""
     while True:
-        found = UUID(int=chance.getrandbits(128), version=4)
-        if found.bytes[0] >> 2 != 62:  # base64url writes 62 as "-"
-            return found
+        uuid = UUID(int=chance.getrandbits(128), version=4)
+        if uuid.bytes[0] >> 2 != 62:  # base64url writes 62 as "-"
+            return uuid

@@ -17,7 +17,7 @@ class Rhythm:
     """The rhythm of periodic work, so that a push of the clock can skip rounds that would find nothing to do.
 
     So a push of a year costs as much as what happens in it. A round sets the timer of the next one, and calls the
-    clock's ``found`` if it did something.
+    clock's ``note_work`` if it did something.
     """
 
     interval_ms: int
@@ -106,7 +106,7 @@ class Timers:
         """Note a change after which the next round of any periodic work may find something."""
         self._changes += 1
 
-    def found(self, now_ms: int) -> None:
+    def note_work(self, now_ms: int) -> None:
         """Note that a round found something: postponed rounds return to their next regular times."""
         self._changes += 1
         for timer in self._periodic:

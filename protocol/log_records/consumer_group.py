@@ -196,5 +196,9 @@ def decode(kind: int, key: bytes, value: bytes | None) -> ConsumerRecord | None:
     Raises:
         MalformedRecordsError, struct.error, UnicodeDecodeError, IndexError: the bytes do not follow the format.
     """
-    found = _RECORDS.decode(kind, key, value)
-    return None if found is None else ConsumerRecord(ConsumerKind(found.kind), found.group_id, found.name, found.value)
+    record = _RECORDS.decode(kind, key, value)
+    return (
+        None
+        if record is None
+        else ConsumerRecord(ConsumerKind(record.kind), record.group_id, record.name, record.value)
+    )

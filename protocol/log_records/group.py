@@ -207,14 +207,14 @@ def _offset(key: bytes, value: bytes | None) -> OffsetCommit | OffsetCommitTombs
 
 def _topic_id(value: bytes, at: int) -> UUID | None:
     """Read the topic id, the only known tag of a committed offset; tags of later versions are skipped."""
-    found = None
+    topic_id = None
     tags, at = read_tags(value, at, Budget())
     for _ in range(tags):
         tag, at, end = read_tag(value, at)
         if tag == _TOPIC_ID_TAG:
-            found = uuid_or_none(value[at : at + 16])
+            topic_id = uuid_or_none(value[at : at + 16])
         at = end
-    return found
+    return topic_id
 
 
 # --- classic groups --------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def decode(kind: int, key: bytes, value: bytes | None) -> ShareGroupRecord | Non
     Raises:
         MalformedRecordsError, struct.error, UnicodeDecodeError, IndexError: the bytes do not follow the format.
     """
-    found = RECORDS.decode(kind, key, value)
-    if found is None:
+    record = RECORDS.decode(kind, key, value)
+    if record is None:
         return None
-    return ShareGroupRecord(ShareGroupKind(found.kind), found.group_id, found.name, found.value)
+    return ShareGroupRecord(ShareGroupKind(record.kind), record.group_id, record.name, record.value)

@@ -200,5 +200,7 @@ def decode(kind: int, key: bytes, value: bytes | None) -> StreamsRecord | None:
     Raises:
         MalformedRecordsError, struct.error, UnicodeDecodeError, IndexError: the bytes do not follow the format.
     """
-    found = RECORDS.decode(kind, key, value)
-    return None if found is None else StreamsRecord(StreamsKind(found.kind), found.group_id, found.name, found.value)
+    record = RECORDS.decode(kind, key, value)
+    return (
+        None if record is None else StreamsRecord(StreamsKind(record.kind), record.group_id, record.name, record.value)
+    )

@@ -99,9 +99,9 @@ def _after_header(view: memoryview, begin: int) -> int | None:
 def _after_zero(view: memoryview, at: int) -> int:
     """Return the position after the next zero byte; beyond the end if there is none."""
     while at < len(view):
-        found = bytes(view[at : at + _PIECE]).find(0)
-        if found >= 0:
-            return at + found + 1
+        zero_at = bytes(view[at : at + _PIECE]).find(0)
+        if zero_at >= 0:
+            return at + zero_at + 1
         at += _PIECE
     return len(view) + 1
 

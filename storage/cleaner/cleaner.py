@@ -112,13 +112,13 @@ class LogCleaner:
 
         A log with a lag in its settings and closed segments that are not clean may be due at any time: ``now_ms``.
         """
-        found = []
+        due_times = []
         for log in self._compacted():
             lagging = log.config.min_compaction_lag_ms > 0 or log.config.max_compaction_lag_ms < MAX_LONG
             if lagging and log.segments.active.base_offset > self._first_dirty_of(log):
                 return now_ms
-            found.append(retention.due_ms(log))
-        return min((each for each in found if each is not None), default=None)
+            due_times.append(retention.due_ms(log))
+        return min((each for each in due_times if each is not None), default=None)
 
     def _compacted(self) -> list[PartitionLog]:
         return [

@@ -91,7 +91,7 @@ class OverlayFiles:
     def __init__(self, base: Files) -> None:
         self._base = base
         self._tails = MemoryFiles()
-        self._made = 0
+        self._tail_count = 0
         # Name -> an open file, or the path in the base of a file that was not opened yet.
         self._directories: dict[str, dict[str, OverlayFile | str]] = {}
         self._times: dict[str, int] = {}
@@ -112,8 +112,8 @@ class OverlayFiles:
         return files
 
     def _tail(self) -> File:
-        self._made += 1
-        return self._tails.open(str(self._made))
+        self._tail_count += 1
+        return self._tails.open(str(self._tail_count))
 
     def open(self, path: str, *, create: bool = True) -> OverlayFile:
         """Open the file at a path, creating it if need be. Raises FileNotFoundError as every tree."""

@@ -11,13 +11,13 @@ from storage.log.segment import Segment, Segments
 class Flusher:
     """Syncs the segments of one log, and moves its recovery point."""
 
-    __slots__ = ("_appended_since", "_asked", "_bounds", "_context", "_due_ms", "_is_syncing", "_segments")
+    __slots__ = ("_appended_since", "_bounds", "_context", "_due_ms", "_is_syncing", "_requested", "_segments")
 
     def __init__(self, context: LogContext, segments: Segments, bounds: LogBounds) -> None:
         self._context, self._segments, self._bounds = context, segments, bounds
         self._due_ms: int | None = None
         self._is_syncing = self._appended_since = False  # of flush_soon
-        self._asked = (0, 0)  # truncations of the log, and the offset up to which background syncs were requested
+        self._requested = (0, 0)  # truncations of the log, and the offset up to which background syncs were requested
 
     def appended(self, config: LogConfig, now_ms: int) -> None:
         """Flush after an append, or schedule the flush."""
@@ -87,10 +87,10 @@ class Flusher:
         """
         context, bounds = self._context, self._bounds
         end_offset, cuts = bounds.log_end_offset, bounds.cuts
-        asked = self._asked[1] if self._asked[0] == cuts else 0
-        older = self._segments.from_offset(max(bounds.recovery_point, asked))
+        requested_offset = self._requested[1] if self._requested[0] == cuts else 0
+        older = self._segments.from_offset(max(bounds.recovery_point, requested_offset))
         wanted = [*(each for each in older if each.base_offset < segments[0].base_offset), *segments]
-        self._asked = (cuts, end_offset)
+        self._requested = (cuts, end_offset)
 
         def done(error: OSError | None) -> None:
             if error is None:

@@ -72,16 +72,16 @@ def check_in_steps(batch: RecordBatch, config: LogConfig, now_ms: int, topic_par
     """
     source, target = batch.attributes & CODEC_MASK, target_codec(batch, config)
     checks = RecordChecks(batch, config, now_ms, topic_partition, partly_read=source == target)
-    found = _Found()
+    progress = _Progress()
     try:
-        yield from _walk_in_steps(batch, config, now_ms, limit, checks, found)
+        yield from _walk_in_steps(batch, config, now_ms, limit, checks, progress)
         checks.finish()
-        walked = found.walked()
+        walked = progress.walked()
         check_rewritable(batch, walked, target)
         rebuilt_batch = None
         if target != source:
             latest_ms = now_ms if config.log_append_time else max_timestamp_ms(batch, walked)
-            rebuilt_batch = yield from _rebuild_in_steps(batch, config, target, found, latest_ms)
+            rebuilt_batch = yield from _rebuild_in_steps(batch, config, target, progress, latest_ms)
     except (MalformedRecordsError, DecompressedTooLargeError) as error:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
     except UnreadableCompressionError as error:
@@ -90,7 +90,7 @@ def check_in_steps(batch: RecordBatch, config: LogConfig, now_ms: int, topic_par
 
 
 @dataclass(slots=True)
-class _Found:
+class _Progress:
     """Properties of the records that were read so far."""
 
     first_delta: int | None = None
@@ -112,7 +112,7 @@ class _Found:
 
 
 def _walk_in_steps(
-    batch: RecordBatch, config: LogConfig, now_ms: int, limit: int, checks: RecordChecks, found: _Found
+    batch: RecordBatch, config: LogConfig, now_ms: int, limit: int, checks: RecordChecks, progress: _Progress
 ) -> Generator[None, None, None]:
     codec, most_in_one = batch.attributes & CODEC_MASK, config.max_decompressed_message_bytes
     passing = portions(codec, batch.records_view, batch.record_count, most=limit, most_in_one=most_in_one)
@@ -120,7 +120,7 @@ def _walk_in_steps(
         if isinstance(each, Portion):
             data, first = each.data, each.first
             walked = walk(data, first + each.records, each.stop, first)
-            found.add(read_span(data, 0).timestamp_delta, walked)
+            progress.add(read_span(data, 0).timestamp_delta, walked)
             if each.stop > most_in_one:
                 _check_sizes(each, most_in_one)
             if may_have_bad_records(batch, walked, config, now_ms):
@@ -130,7 +130,7 @@ def _walk_in_steps(
             span = each.span
             delta = span.timestamp_delta
             walked = Walked(delta, delta, span.offset_delta == each.at, span.key_size < 0)
-            found.add(delta, walked)
+            progress.add(delta, walked)
             if may_have_bad_records(batch, walked, config, now_ms):
                 checks.check(each.at, span)
         yield
@@ -146,13 +146,13 @@ def _check_sizes(portion: Portion, most_in_one: int) -> None:
 
 
 def _rebuild_in_steps(
-    batch: RecordBatch, config: LogConfig, target: int, found: _Found, latest_ms: int
+    batch: RecordBatch, config: LogConfig, target: int, progress: _Progress, latest_ms: int
 ) -> Generator[None, None, RecordBatch]:
     """Rebuild a batch whose records were found sound. Raises RecordsRejectedError: MESSAGE_TOO_LARGE (core D.2 V14)."""
-    first_delta = found.first_delta or 0
+    first_delta = progress.first_delta or 0
     shift_ms = timestamp_shift_ms(batch, first_delta)
     compressor = StreamCompressor(target, level_of(target, config))
-    for data in _rebased(batch, shift_ms, changes=shift_ms != 0 or not found.is_sequential):
+    for data in _rebased(batch, shift_ms, changes=shift_ms != 0 or not progress.is_sequential):
         compressor.add(data)
         _check_rebuilt(len(compressor.output), target, config)
         yield

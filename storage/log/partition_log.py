@@ -350,10 +350,12 @@ class PartitionLog:
         self.epochs.assign(leader_epoch, bounds.log_end_offset)
         decision: Accept | None = None
         if batch.producer_id >= 0:
-            found = self.producers.check(batch, origin=origin, guard=guard, transaction_version=transaction_version)
-            if isinstance(found, Duplicate):
-                return _already_appended(batch, found, bounds.log_start_offset)
-            decision = found
+            sequence_check = self.producers.check(
+                batch, origin=origin, guard=guard, transaction_version=transaction_version
+            )
+            if isinstance(sequence_check, Duplicate):
+                return _already_appended(batch, sequence_check, bounds.log_start_offset)
+            decision = sequence_check
         self._write(batch, decision, now_ms)
         return _appended(batch, decision, now_ms if config.log_append_time else -1, bounds.log_start_offset)
 

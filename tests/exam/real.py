@@ -55,7 +55,7 @@ def steered(folder: Path) -> Iterator[Cluster]:
     kafka = KafkaCluster(folder, brokers=BROKERS, settings=SETTINGS)
     try:
         kafka.start()
-        with opened(kafka.addresses[0], made=partial(SteeredKafka, kafka)) as cluster:
+        with opened(kafka.addresses[0], factory=partial(SteeredKafka, kafka)) as cluster:
             yield cluster
     finally:
         kafka.stop(clean=False)

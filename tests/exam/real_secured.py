@@ -94,7 +94,7 @@ def secured(folder: Path) -> Iterator[Cluster]:
         logins = [connect(str(each.ready.control_url)) for each in processes]
         behind = {name: each.bootstrap_servers for name, each in zip(SASL, logins, strict=True)}
         made = partial(SecuredKafka, logins, {**addresses, **behind})
-        with opened(kafka.addresses[0], made=made) as cluster:
+        with opened(kafka.addresses[0], factory=made) as cluster:
             yield cluster
     finally:
         for each in processes:

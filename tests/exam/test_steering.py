@@ -14,7 +14,7 @@ OF_NAMES = {
     "coordinators": "coordinators",
     "clock": "clock",
     "evict": "members",
-    "MADE": "topics",
+    "OWN_TOPIC": "topics",
     "start_at": "topics",
     "configure": "topics",
     "versions": "versions",

@@ -11,7 +11,7 @@ from understudy.errors import UnderstudyError
 from understudy.exam import upstream
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import SCENARIOS
-from understudy.exam.upstream import GROUPS, MADE, TOPICS, opened
+from understudy.exam.upstream import CREATED_TOPIC, GROUPS, TOPICS, opened
 from understudy.exam.verdicts import Verdict
 
 PLAYED = ("produce/answer-lost", "transactions/fenced", "groups/evicted-member-commits", "admin/create-topic")
@@ -37,7 +37,7 @@ def test_scenarios_pass_and_nothing_is_left(elsewhere: Cluster) -> None:
     """The topics and groups of the exam are deleted at the end, and no others."""
     assert examined(elsewhere, *PLAYED) == dict.fromkeys(PLAYED, Verdict.PASS)
     assert "mine" in {each.name for each in elsewhere.topics.list()}
-    assert not {each.name for each in elsewhere.topics.list()} & {*TOPICS, MADE}
+    assert not {each.name for each in elsewhere.topics.list()} & {*TOPICS, CREATED_TOPIC}
     assert not {each.group_id for each in elsewhere.groups.list()} & GROUPS
 
 
@@ -51,10 +51,10 @@ def test_libraries_get_the_addresses_of_all_brokers(elsewhere: Cluster) -> None:
 def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
     """Before the next scenario."""
     with opened(elsewhere.servers[0]) as cluster:
-        cluster.topics.create(MADE, partitions=4, replication_factor=1)
-        assert {each.name: len(each.partitions) for each in elsewhere.topics.list()}[MADE] == 4
+        cluster.topics.create(CREATED_TOPIC, partitions=4, replication_factor=1)
+        assert {each.name: len(each.partitions) for each in elsewhere.topics.list()}[CREATED_TOPIC] == 4
         cluster.reset(disconnect=True)
-        assert MADE not in {each.name for each in elsewhere.topics.list()}
+        assert CREATED_TOPIC not in {each.name for each in elsewhere.topics.list()}
 
 
 def test_a_mutant_fails(elsewhere: Cluster) -> None:
@@ -70,7 +70,7 @@ def test_what_cannot_be_steered_is_not_exercised(elsewhere: Cluster) -> None:
     assert examined(elsewhere, *chosen) == dict.fromkeys(chosen, Verdict.NOT_EXERCISED)
 
 
-@pytest.mark.parametrize("name", ["t", MADE])
+@pytest.mark.parametrize("name", ["t", CREATED_TOPIC])
 def test_a_topic_of_the_users_is_not_deleted(elsewhere: Cluster, name: str) -> None:
     """The exam refuses to begin."""
     elsewhere.topics.create(name)

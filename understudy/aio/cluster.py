@@ -164,12 +164,12 @@ class AsyncClusters(ClustersVerbs):
         __tracebackhide__ = True
         check(options, NewCluster, "clusters.create")
         settings = {name: setting_text(value) for name, value in options.get("settings", {}).items()}
-        made = await self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
+        created = await self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
         return AsyncCluster(
-            self.beside.address.of_cluster(made["id"]),
-            made["bootstrap_servers"],
+            self.beside.address.of_cluster(created["id"]),
+            created["bootstrap_servers"],
             owned=True,
-            schema_registry_url=made.get("schema_registry_url", ""),
+            schema_registry_url=created.get("schema_registry_url", ""),
         )
 
     def create(self, **options: Unpack[NewCluster]) -> Pending[AsyncCluster]:

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from understudy import results
-from understudy.aio.resource import given
+from understudy.aio.resource import without_none
 from understudy.aio.verbs import RegistryVerbs
 from understudy.from_json import build
 
@@ -27,7 +27,7 @@ class AsyncRegistry(RegistryVerbs):
         times: int | None = None,
     ) -> results.RegistryFaultState:
         """Reject (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
-        chosen = given(
+        chosen = without_none(
             status=status, message=message, delay_ms=delay_ms, path=path, method=method, skip=skip, times=times
         )
         return build(results.RegistryFaultState, await self._ask("registry fail", **chosen))

@@ -20,6 +20,6 @@ class AsyncPart:
         return await self._send(verb, {**self._names, **arguments})
 
 
-def given(**arguments: object) -> dict[str, object]:
+def without_none(**arguments: object) -> dict[str, object]:
     """Return the arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from understudy import results
-from understudy.aio.resource import AsyncPart, given
+from understudy.aio.resource import AsyncPart, without_none
 from understudy.from_json import build
 
 
@@ -28,12 +28,12 @@ class ClusterVerbs(AsyncPart):
 
     async def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
         """The served APIs with their versions, and the conditions and effects of their faults."""
-        found = await self._ask("apis", **given(api=api))
-        return [build(results.ServedApi, each) for each in found["apis"]]
+        result = await self._ask("apis", **without_none(api=api))
+        return [build(results.ServedApi, each) for each in result["apis"]]
 
     async def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
         """What a failed test should print: last requests, refusals and their reasons, unmatched faults, hints."""
-        return build(results.Report, await self._ask("report", **given(since=since, limit=limit)))
+        return build(results.Report, await self._ask("report", **without_none(since=since, limit=limit)))
 
 
 class ClockVerbs(AsyncPart):
@@ -77,8 +77,8 @@ class SnapshotsVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.SnapshotInfo]:
         """All snapshots."""
-        found = await self._ask("snapshots list")
-        return [build(results.SnapshotInfo, each) for each in found["snapshots"]]
+        result = await self._ask("snapshots list")
+        return [build(results.SnapshotInfo, each) for each in result["snapshots"]]
 
 
 class SnapshotVerbs(AsyncPart):
@@ -94,8 +94,8 @@ class ClustersVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.RunningCluster]:
         """The clusters of this process."""
-        found = await self._ask("clusters list")
-        return [build(results.RunningCluster, each) for each in found["clusters"]]
+        result = await self._ask("clusters list")
+        return [build(results.RunningCluster, each) for each in result["clusters"]]
 
     async def delete(self, id: str) -> None:
         """End a cluster: its connections are closed, its data is gone."""
@@ -107,7 +107,7 @@ class BrokersVerbs(AsyncPart):
 
     async def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
         """Add an empty broker."""
-        return build(results.Broker, await self._ask("brokers add", **given(id=id, rack=rack, port=port)))
+        return build(results.Broker, await self._ask("brokers add", **without_none(id=id, rack=rack, port=port)))
 
 
 class BrokerVerbs(AsyncPart):
@@ -135,7 +135,7 @@ class BrokerVerbs(AsyncPart):
 
     async def fail_log_dir(self, *, directory: str | None = None) -> None:
         """Fail a broker's log directory: KAFKA_STORAGE_ERROR, its leaders move, and the broker goes on."""
-        await self._ask("brokers fail-log-dir", **given(directory=directory))
+        await self._ask("brokers fail-log-dir", **without_none(directory=directory))
 
     async def repair_log_dir(self) -> None:
         """Repair failed log directories: as in Kafka, the broker restarts to use them again."""
@@ -153,7 +153,7 @@ class CoordinatorsVerbs(AsyncPart):
         self, *, type: Literal["group", "transaction"], key: str, broker: int, loading_ms: int | None = None
     ) -> None:
         """Move the coordinator of a group or a transactional id."""
-        await self._ask("coordinators move", type=type, key=key, broker=broker, **given(loading_ms=loading_ms))
+        await self._ask("coordinators move", type=type, key=key, broker=broker, **without_none(loading_ms=loading_ms))
 
 
 class TopicsVerbs(AsyncPart):
@@ -161,8 +161,8 @@ class TopicsVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.Topic]:
         """All topics."""
-        found = await self._ask("topics list")
-        return [build(results.Topic, each) for each in found["topics"]]
+        result = await self._ask("topics list")
+        return [build(results.Topic, each) for each in result["topics"]]
 
     async def create(
         self,
@@ -178,7 +178,7 @@ class TopicsVerbs(AsyncPart):
             await self._ask(
                 "topics create",
                 name=name,
-                **given(partitions=partitions, replication_factor=replication_factor, configs=configs),
+                **without_none(partitions=partitions, replication_factor=replication_factor, configs=configs),
             ),
         )
 
@@ -217,13 +217,13 @@ class PartitionVerbs(AsyncPart):
         decode: bool | None = None,
     ) -> list[results.Record]:
         """Read records without a Kafka client."""
-        found = await self._ask(
+        result = await self._ask(
             "records read",
-            **given(
+            **without_none(
                 offset=offset, timestamp_ms=timestamp_ms, text=text, limit=limit, isolation=isolation, decode=decode
             ),
         )
-        return [build(results.Record, each) for each in found["records"]]
+        return [build(results.Record, each) for each in result["records"]]
 
     async def start_at(self, offset: int) -> results.Partition:
         """Remove all records of a partition; its log continues, empty, at this offset."""
@@ -235,7 +235,7 @@ class PartitionVerbs(AsyncPart):
 
     async def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
         """Set the in-sync replicas; others, and held ones, do not replicate."""
-        return build(results.Partition, await self._ask("isr set", replicas=list(replicas), **given(held=held)))
+        return build(results.Partition, await self._ask("isr set", replicas=list(replicas), **without_none(held=held)))
 
     async def forget_producer(self, producer_id: int) -> None:
         """Remove a producer's state from a partition; clients recover by KIP-360."""
@@ -247,8 +247,8 @@ class ProducersVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.ProducerLife]:
         """All producer ids, idempotent and transactional."""
-        found = await self._ask("producers list")
-        return [build(results.ProducerLife, each) for each in found["producers"]]
+        result = await self._ask("producers list")
+        return [build(results.ProducerLife, each) for each in result["producers"]]
 
 
 class ProducerVerbs(AsyncPart):
@@ -268,8 +268,8 @@ class TransactionsVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.Transaction]:
         """All transactional ids."""
-        found = await self._ask("transactions list")
-        return [build(results.Transaction, each) for each in found["transactions"]]
+        result = await self._ask("transactions list")
+        return [build(results.Transaction, each) for each in result["transactions"]]
 
 
 class TransactionVerbs(AsyncPart):
@@ -281,8 +281,8 @@ class TransactionVerbs(AsyncPart):
 
     async def history(self) -> list[results.PastTransaction]:
         """Transactions of an id, one by one: begin, end, outcome, partitions."""
-        found = await self._ask("transactions history")
-        return [build(results.PastTransaction, each) for each in found["transactions"]]
+        result = await self._ask("transactions history")
+        return [build(results.PastTransaction, each) for each in result["transactions"]]
 
     async def why(self) -> results.Refusal:
         """Explanation of the last refusal."""
@@ -290,7 +290,7 @@ class TransactionVerbs(AsyncPart):
 
     async def hold(self, at: Literal["prepare", "markers", "complete"], *, after_markers: int | None = None) -> None:
         """Hold commits and aborts at a step."""
-        await self._ask("transactions hold", at=at, **given(after_markers=after_markers))
+        await self._ask("transactions hold", at=at, **without_none(after_markers=after_markers))
 
     async def release(self) -> None:
         """Continue a held commit or abort."""
@@ -310,8 +310,8 @@ class GroupsVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.Group]:
         """All groups."""
-        found = await self._ask("groups list")
-        return [build(results.Group, each) for each in found["groups"]]
+        result = await self._ask("groups list")
+        return [build(results.Group, each) for each in result["groups"]]
 
 
 class GroupVerbs(AsyncPart):
@@ -348,7 +348,7 @@ class GroupVerbs(AsyncPart):
             await self._ask(
                 "groups reset-offsets",
                 topic=topic,
-                **given(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
+                **without_none(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
             ),
         )
 
@@ -400,7 +400,7 @@ class DiagramsVerbs(AsyncPart):
             results.Diagram,
             await self._ask(
                 "diagrams show",
-                **given(
+                **without_none(
                     transactional_id=transactional_id,
                     producer_id=producer_id,
                     transaction=transaction,
@@ -434,7 +434,7 @@ class DiagramsVerbs(AsyncPart):
         """The same diagram as an SVG image."""
         content: bytes = await self._ask(
             "diagrams svg",
-            **given(
+            **without_none(
                 transactional_id=transactional_id,
                 producer_id=producer_id,
                 transaction=transaction,
@@ -456,8 +456,8 @@ class UsersVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.User]:
         """SCRAM users and their mechanisms."""
-        found = await self._ask("users list")
-        return [build(results.User, each) for each in found["users"]]
+        result = await self._ask("users list")
+        return [build(results.User, each) for each in result["users"]]
 
 
 class UserVerbs(AsyncPart):
@@ -473,12 +473,12 @@ class UserVerbs(AsyncPart):
         """Set the SCRAM password of a user, who need not exist."""
         return build(
             results.User,
-            await self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),
+            await self._ask("users set", password=password, **without_none(mechanism=mechanism, iterations=iterations)),
         )
 
     async def delete(self, *, mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None) -> results.User:
         """Delete a SCRAM user, or one of its passwords."""
-        return build(results.User, await self._ask("users delete", **given(mechanism=mechanism)))
+        return build(results.User, await self._ask("users delete", **without_none(mechanism=mechanism)))
 
 
 class AclsVerbs(AsyncPart):
@@ -486,8 +486,8 @@ class AclsVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.Acl]:
         """ACLs, in the order of their creation."""
-        found = await self._ask("acls list")
-        return [build(results.Acl, each) for each in found["acls"]]
+        result = await self._ask("acls list")
+        return [build(results.Acl, each) for each in result["acls"]]
 
     async def add(
         self,
@@ -524,7 +524,7 @@ class AclsVerbs(AsyncPart):
                 operation=operation,
                 resource_type=resource_type,
                 resource_name=resource_name,
-                **given(pattern=pattern, permission=permission, host=host),
+                **without_none(pattern=pattern, permission=permission, host=host),
             ),
         )
 
@@ -542,8 +542,8 @@ class QuotasVerbs(AsyncPart):
 
     async def list(self) -> Sequence[results.Quota]:
         """Client quotas by entity."""
-        found = await self._ask("quotas list")
-        return [build(results.Quota, each) for each in found["quotas"]]
+        result = await self._ask("quotas list")
+        return [build(results.Quota, each) for each in result["quotas"]]
 
     async def set(
         self,
@@ -555,5 +555,6 @@ class QuotasVerbs(AsyncPart):
     ) -> results.Quota:
         """Set or remove client quotas of one entity, as AlterClientQuotas does."""
         return build(
-            results.Quota, await self._ask("quotas set", quotas=quotas, **given(user=user, client_id=client_id, ip=ip))
+            results.Quota,
+            await self._ask("quotas set", quotas=quotas, **without_none(user=user, client_id=client_id, ip=ip)),
         )

@@ -65,7 +65,7 @@ class Pending(Generic[E]):
 
     def __init__(self, making: Awaitable[E]) -> None:
         self.making = making
-        self.made: E | None = None
+        self.resource: E | None = None
 
     def __await__(self) -> Generator[Any, Any, E]:
         """Wait for the object."""
@@ -73,15 +73,15 @@ class Pending(Generic[E]):
 
     async def __aenter__(self) -> E:
         """Wait for the object, and enter it."""
-        self.made = await self.making
-        return await self.made.__aenter__()
+        self.resource = await self.making
+        return await self.resource.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave the object."""
-        if self.made is not None:
-            await self.made.__aexit__(kind, error, trace)
+        if self.resource is not None:
+            await self.resource.__aexit__(kind, error, trace)
 
 
 def pending(making: Awaitable[E]) -> Pending[E]:

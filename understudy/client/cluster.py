@@ -165,12 +165,12 @@ class Clusters(ClustersVerbs):
         __tracebackhide__ = True
         check(options, NewCluster, "clusters.create")
         settings = {name: setting_text(value) for name, value in options.get("settings", {}).items()}
-        made = self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
+        created = self._ask("clusters create", **{**options, **({"settings": settings} if settings else {})})
         return Cluster(
-            self.beside.address.of_cluster(made["id"]),
-            made["bootstrap_servers"],
+            self.beside.address.of_cluster(created["id"]),
+            created["bootstrap_servers"],
             owned=True,
-            schema_registry_url=made.get("schema_registry_url", ""),
+            schema_registry_url=created.get("schema_registry_url", ""),
         )
 
     def create(self, **options: Unpack[NewCluster]) -> Pending[Cluster]:

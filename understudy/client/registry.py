@@ -4,7 +4,7 @@
 from typing import Literal
 
 from understudy import results
-from understudy.client.resource import given
+from understudy.client.resource import without_none
 from understudy.client.verbs import RegistryVerbs
 from understudy.from_json import build
 
@@ -28,7 +28,7 @@ class Registry(RegistryVerbs):
         times: int | None = None,
     ) -> results.RegistryFaultState:
         """Reject (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
-        chosen = given(
+        chosen = without_none(
             status=status, message=message, delay_ms=delay_ms, path=path, method=method, skip=skip, times=times
         )
         return build(results.RegistryFaultState, self._ask("registry fail", **chosen))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from understudy import results
-from understudy.client.resource import Part, given
+from understudy.client.resource import Part, without_none
 from understudy.from_json import build
 
 
@@ -29,12 +29,12 @@ class ClusterVerbs(Part):
 
     def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
         """The served APIs with their versions, and the conditions and effects of their faults."""
-        found = self._ask("apis", **given(api=api))
-        return [build(results.ServedApi, each) for each in found["apis"]]
+        result = self._ask("apis", **without_none(api=api))
+        return [build(results.ServedApi, each) for each in result["apis"]]
 
     def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
         """What a failed test should print: last requests, refusals and their reasons, unmatched faults, hints."""
-        return build(results.Report, self._ask("report", **given(since=since, limit=limit)))
+        return build(results.Report, self._ask("report", **without_none(since=since, limit=limit)))
 
 
 class ClockVerbs(Part):
@@ -78,8 +78,8 @@ class SnapshotsVerbs(Part):
 
     def list(self) -> Sequence[results.SnapshotInfo]:
         """All snapshots."""
-        found = self._ask("snapshots list")
-        return [build(results.SnapshotInfo, each) for each in found["snapshots"]]
+        result = self._ask("snapshots list")
+        return [build(results.SnapshotInfo, each) for each in result["snapshots"]]
 
 
 class SnapshotVerbs(Part):
@@ -95,8 +95,8 @@ class ClustersVerbs(Part):
 
     def list(self) -> Sequence[results.RunningCluster]:
         """The clusters of this process."""
-        found = self._ask("clusters list")
-        return [build(results.RunningCluster, each) for each in found["clusters"]]
+        result = self._ask("clusters list")
+        return [build(results.RunningCluster, each) for each in result["clusters"]]
 
     def delete(self, id: str) -> None:
         """End a cluster: its connections are closed, its data is gone."""
@@ -108,7 +108,7 @@ class BrokersVerbs(Part):
 
     def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
         """Add an empty broker."""
-        return build(results.Broker, self._ask("brokers add", **given(id=id, rack=rack, port=port)))
+        return build(results.Broker, self._ask("brokers add", **without_none(id=id, rack=rack, port=port)))
 
 
 class BrokerVerbs(Part):
@@ -136,7 +136,7 @@ class BrokerVerbs(Part):
 
     def fail_log_dir(self, *, directory: str | None = None) -> None:
         """Fail a broker's log directory: KAFKA_STORAGE_ERROR, its leaders move, and the broker goes on."""
-        self._ask("brokers fail-log-dir", **given(directory=directory))
+        self._ask("brokers fail-log-dir", **without_none(directory=directory))
 
     def repair_log_dir(self) -> None:
         """Repair failed log directories: as in Kafka, the broker restarts to use them again."""
@@ -154,7 +154,7 @@ class CoordinatorsVerbs(Part):
         self, *, type: Literal["group", "transaction"], key: str, broker: int, loading_ms: int | None = None
     ) -> None:
         """Move the coordinator of a group or a transactional id."""
-        self._ask("coordinators move", type=type, key=key, broker=broker, **given(loading_ms=loading_ms))
+        self._ask("coordinators move", type=type, key=key, broker=broker, **without_none(loading_ms=loading_ms))
 
 
 class TopicsVerbs(Part):
@@ -162,8 +162,8 @@ class TopicsVerbs(Part):
 
     def list(self) -> Sequence[results.Topic]:
         """All topics."""
-        found = self._ask("topics list")
-        return [build(results.Topic, each) for each in found["topics"]]
+        result = self._ask("topics list")
+        return [build(results.Topic, each) for each in result["topics"]]
 
     def create(
         self,
@@ -179,7 +179,7 @@ class TopicsVerbs(Part):
             self._ask(
                 "topics create",
                 name=name,
-                **given(partitions=partitions, replication_factor=replication_factor, configs=configs),
+                **without_none(partitions=partitions, replication_factor=replication_factor, configs=configs),
             ),
         )
 
@@ -218,13 +218,13 @@ class PartitionVerbs(Part):
         decode: bool | None = None,
     ) -> list[results.Record]:
         """Read records without a Kafka client."""
-        found = self._ask(
+        result = self._ask(
             "records read",
-            **given(
+            **without_none(
                 offset=offset, timestamp_ms=timestamp_ms, text=text, limit=limit, isolation=isolation, decode=decode
             ),
         )
-        return [build(results.Record, each) for each in found["records"]]
+        return [build(results.Record, each) for each in result["records"]]
 
     def start_at(self, offset: int) -> results.Partition:
         """Remove all records of a partition; its log continues, empty, at this offset."""
@@ -236,7 +236,7 @@ class PartitionVerbs(Part):
 
     def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
         """Set the in-sync replicas; others, and held ones, do not replicate."""
-        return build(results.Partition, self._ask("isr set", replicas=list(replicas), **given(held=held)))
+        return build(results.Partition, self._ask("isr set", replicas=list(replicas), **without_none(held=held)))
 
     def forget_producer(self, producer_id: int) -> None:
         """Remove a producer's state from a partition; clients recover by KIP-360."""
@@ -248,8 +248,8 @@ class ProducersVerbs(Part):
 
     def list(self) -> Sequence[results.ProducerLife]:
         """All producer ids, idempotent and transactional."""
-        found = self._ask("producers list")
-        return [build(results.ProducerLife, each) for each in found["producers"]]
+        result = self._ask("producers list")
+        return [build(results.ProducerLife, each) for each in result["producers"]]
 
 
 class ProducerVerbs(Part):
@@ -269,8 +269,8 @@ class TransactionsVerbs(Part):
 
     def list(self) -> Sequence[results.Transaction]:
         """All transactional ids."""
-        found = self._ask("transactions list")
-        return [build(results.Transaction, each) for each in found["transactions"]]
+        result = self._ask("transactions list")
+        return [build(results.Transaction, each) for each in result["transactions"]]
 
 
 class TransactionVerbs(Part):
@@ -282,8 +282,8 @@ class TransactionVerbs(Part):
 
     def history(self) -> list[results.PastTransaction]:
         """Transactions of an id, one by one: begin, end, outcome, partitions."""
-        found = self._ask("transactions history")
-        return [build(results.PastTransaction, each) for each in found["transactions"]]
+        result = self._ask("transactions history")
+        return [build(results.PastTransaction, each) for each in result["transactions"]]
 
     def why(self) -> results.Refusal:
         """Explanation of the last refusal."""
@@ -291,7 +291,7 @@ class TransactionVerbs(Part):
 
     def hold(self, at: Literal["prepare", "markers", "complete"], *, after_markers: int | None = None) -> None:
         """Hold commits and aborts at a step."""
-        self._ask("transactions hold", at=at, **given(after_markers=after_markers))
+        self._ask("transactions hold", at=at, **without_none(after_markers=after_markers))
 
     def release(self) -> None:
         """Continue a held commit or abort."""
@@ -311,8 +311,8 @@ class GroupsVerbs(Part):
 
     def list(self) -> Sequence[results.Group]:
         """All groups."""
-        found = self._ask("groups list")
-        return [build(results.Group, each) for each in found["groups"]]
+        result = self._ask("groups list")
+        return [build(results.Group, each) for each in result["groups"]]
 
 
 class GroupVerbs(Part):
@@ -349,7 +349,7 @@ class GroupVerbs(Part):
             self._ask(
                 "groups reset-offsets",
                 topic=topic,
-                **given(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
+                **without_none(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
             ),
         )
 
@@ -401,7 +401,7 @@ class DiagramsVerbs(Part):
             results.Diagram,
             self._ask(
                 "diagrams show",
-                **given(
+                **without_none(
                     transactional_id=transactional_id,
                     producer_id=producer_id,
                     transaction=transaction,
@@ -435,7 +435,7 @@ class DiagramsVerbs(Part):
         """The same diagram as an SVG image."""
         content: bytes = self._ask(
             "diagrams svg",
-            **given(
+            **without_none(
                 transactional_id=transactional_id,
                 producer_id=producer_id,
                 transaction=transaction,
@@ -457,8 +457,8 @@ class UsersVerbs(Part):
 
     def list(self) -> Sequence[results.User]:
         """SCRAM users and their mechanisms."""
-        found = self._ask("users list")
-        return [build(results.User, each) for each in found["users"]]
+        result = self._ask("users list")
+        return [build(results.User, each) for each in result["users"]]
 
 
 class UserVerbs(Part):
@@ -474,12 +474,12 @@ class UserVerbs(Part):
         """Set the SCRAM password of a user, who need not exist."""
         return build(
             results.User,
-            self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),
+            self._ask("users set", password=password, **without_none(mechanism=mechanism, iterations=iterations)),
         )
 
     def delete(self, *, mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None) -> results.User:
         """Delete a SCRAM user, or one of its passwords."""
-        return build(results.User, self._ask("users delete", **given(mechanism=mechanism)))
+        return build(results.User, self._ask("users delete", **without_none(mechanism=mechanism)))
 
 
 class AclsVerbs(Part):
@@ -487,8 +487,8 @@ class AclsVerbs(Part):
 
     def list(self) -> Sequence[results.Acl]:
         """ACLs, in the order of their creation."""
-        found = self._ask("acls list")
-        return [build(results.Acl, each) for each in found["acls"]]
+        result = self._ask("acls list")
+        return [build(results.Acl, each) for each in result["acls"]]
 
     def add(
         self,
@@ -525,7 +525,7 @@ class AclsVerbs(Part):
                 operation=operation,
                 resource_type=resource_type,
                 resource_name=resource_name,
-                **given(pattern=pattern, permission=permission, host=host),
+                **without_none(pattern=pattern, permission=permission, host=host),
             ),
         )
 
@@ -543,8 +543,8 @@ class QuotasVerbs(Part):
 
     def list(self) -> Sequence[results.Quota]:
         """Client quotas by entity."""
-        found = self._ask("quotas list")
-        return [build(results.Quota, each) for each in found["quotas"]]
+        result = self._ask("quotas list")
+        return [build(results.Quota, each) for each in result["quotas"]]
 
     def set(
         self,
@@ -556,5 +556,6 @@ class QuotasVerbs(Part):
     ) -> results.Quota:
         """Set or remove client quotas of one entity, as AlterClientQuotas does."""
         return build(
-            results.Quota, self._ask("quotas set", quotas=quotas, **given(user=user, client_id=client_id, ip=ip))
+            results.Quota,
+            self._ask("quotas set", quotas=quotas, **without_none(user=user, client_id=client_id, ip=ip)),
         )

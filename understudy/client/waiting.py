@@ -14,6 +14,6 @@ def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T], objec
     return work(*arguments)
 
 
-def pending(made: T) -> T:
+def pending(resource: T) -> T:
     """Return the object itself."""
-    return made
+    return resource

@@ -33,41 +33,41 @@ prints their JSON schema. Exit code 0: no scenario failed; 1: some did; 2: inval
 
 def parser() -> Parser:
     """Return the parser of the options."""
-    made = Parser(
+    options = Parser(
         prog=PROGRAM,
         description="Examine a Kafka client library: scripted faults, and a verdict with evidence for each scenario.",
         epilog=EPILOG,
     )
-    made.add_argument("driver", metavar="DRIVER", nargs="*", help="the command that starts the driver, after --")
-    made.add_argument("--list", action="store_true", help="list the scenarios instead of playing them")
-    made.add_argument("--schema", action="store_true", help="print the JSON schema of the driver contract")
-    made.add_argument("--self-test", action="store_true", help="check the driver itself, without faults")
-    made.add_argument(
+    options.add_argument("driver", metavar="DRIVER", nargs="*", help="the command that starts the driver, after --")
+    options.add_argument("--list", action="store_true", help="list the scenarios instead of playing them")
+    options.add_argument("--schema", action="store_true", help="print the JSON schema of the driver contract")
+    options.add_argument("--self-test", action="store_true", help="check the driver itself, without faults")
+    options.add_argument(
         "--only", metavar="PATTERN", action="append", default=[],
         help="only scenarios whose id matches, such as 'transactions/*' (repeatable)",
     )  # fmt: skip
-    made.add_argument("--level", choices=[level.value for level in Level], help="only scenarios of this level")
-    made.add_argument("--shard", metavar="I/N", help="only every N-th scenario, beginning with the I-th")
-    made.add_argument(
+    options.add_argument("--level", choices=[level.value for level in Level], help="only scenarios of this level")
+    options.add_argument("--shard", metavar="I/N", help="only every N-th scenario, beginning with the I-th")
+    options.add_argument(
         "--plays",
         metavar="N",
         type=int,
         help=f"how often a scenario that fails is played in total (default {PLAYS}; 5 of random schedules)",
     )
-    made.add_argument(
+    options.add_argument(
         "--jobs", metavar="N", type=int,
         help=f"how many scenarios are played at the same time, each on a cluster of its own (default {JOBS})",
     )  # fmt: skip
-    made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
-    made.add_argument("--upstream", metavar="HOST:PORT", help="use a running test cluster instead, such as Kafka")
-    made.add_argument(
+    options.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
+    options.add_argument("--upstream", metavar="HOST:PORT", help="use a running test cluster instead, such as Kafka")
+    options.add_argument(
         "--client-config", metavar="FILE", help="with --upstream: a Kafka client's properties with TLS or SASL"
     )
-    made.add_argument("--format", choices=report.FORMATS, default="table", help="output format (default table)")
-    made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
-    random.add_options(made)
-    made.add_argument("--against", metavar="FILE", help="JSON of an earlier run: list the verdicts that changed")
-    return made
+    options.add_argument("--format", choices=report.FORMATS, default="table", help="output format (default table)")
+    options.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    random.add_options(options)
+    options.add_argument("--against", metavar="FILE", help="JSON of an earlier run: list the verdicts that changed")
+    return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -157,10 +157,10 @@ class Runner:
         verdict, problem, evidence = self._attempt(cluster, scenario, clients)
         if verdict is Verdict.NOT_SUPPORTED:
             return verdict, problem, evidence
-        found = with_wire(cluster, scenario, clients, verdict, problem, evidence)
-        if verdict is Verdict.NOT_EXERCISED and found[0] is not Verdict.FAIL:  # a MUST may be why it did not arise
+        result = with_wire(cluster, scenario, clients, verdict, problem, evidence)
+        if verdict is Verdict.NOT_EXERCISED and result[0] is not Verdict.FAIL:  # a MUST may be why it did not arise
             return verdict, problem, evidence
-        return found
+        return result
 
     def _attempt(
         self, cluster: Cluster, scenario: Scenario, clients: list[wire.Client]
@@ -237,11 +237,11 @@ def with_wire(
     if not broken:
         return verdict, problem, evidence
     worst = broken[0]
-    found = verdict if verdict is Verdict.FAIL else of_violation(worst.level)
+    of_both = verdict if verdict is Verdict.FAIL else of_violation(worst.level)
     if verdict in BROKEN and worst.level is Level.MAY:
-        return found, f"{problem}; {worst}", evidence
+        return of_both, f"{problem}; {worst}", evidence
     lines = (witnesses.line(worst.entry), *(("...", *evidence) if evidence else ()))
-    return found, f"{worst}; {problem}" if problem else str(worst), lines
+    return of_both, f"{worst}; {problem}" if problem else str(worst), lines
 
 
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:

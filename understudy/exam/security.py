@@ -59,9 +59,9 @@ def settings() -> dict[str, object]:
     return broker_settings
 
 
-def password(mechanism: str, *, given: str = PASSWORD, listener: str = PASSWORDS) -> Mapping[str, Any]:
+def password(mechanism: str, *, secret: str = PASSWORD, listener: str = PASSWORDS) -> Mapping[str, Any]:
     """Return the options of a producer or consumer that authenticates with a password."""
-    return {"listener": listener, "sasl_mechanism": mechanism, "sasl_username": USER, "sasl_password": given}
+    return {"listener": listener, "sasl_mechanism": mechanism, "sasl_username": USER, "sasl_password": secret}
 
 
 def bearer(*, lifetime_s: int) -> Mapping[str, Any]:

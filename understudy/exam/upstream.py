@@ -21,7 +21,7 @@ from understudy.exam.log_of_upstream import UpstreamPartition
 from understudy.launcher import ServerProcess, command_line
 
 TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
-MADE: Final = "made"
+CREATED_TOPIC: Final = "made"
 """The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
 PATIENCE_S: Final = 120.0
@@ -147,7 +147,7 @@ class UpstreamCluster:
 
     def require_unused(self) -> None:
         """Raise UnderstudyError if the cluster has a topic or a group that the exam would delete."""
-        taken = sorted({*TOPICS, MADE} & set(self.admin.list_topics(timeout=REACHED_S).topics))
+        taken = sorted({*TOPICS, CREATED_TOPIC} & set(self.admin.list_topics(timeout=REACHED_S).topics))
         leftovers = [f"a topic {name}" for name in taken]
         with warnings.catch_warnings():  # deprecated, but list_consumer_groups leaves out share groups
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,7 +181,7 @@ class UpstreamCluster:
 
     def delete(self) -> None:
         """Delete the exam's topics and groups. Members of ended processes remain until their session expires."""
-        for future in self.admin.delete_topics([*TOPICS, MADE]).values():
+        for future in self.admin.delete_topics([*TOPICS, CREATED_TOPIC]).values():
             _error(future)
         until = time.monotonic() + PATIENCE_S
         left = set(GROUPS)
@@ -228,7 +228,7 @@ def _error(future: Any) -> str | None:
 def opened(
     upstream: str,
     client_config: str | None = None,
-    made: Callable[[Cluster, Cluster], UpstreamCluster] = UpstreamCluster,
+    factory: Callable[[Cluster, Cluster], UpstreamCluster] = UpstreamCluster,
 ) -> Iterator[Cluster]:
     """Start both proxies in front of a cluster; delete the exam's topics and groups at the end.
 
@@ -239,7 +239,7 @@ def opened(
     try:
         processes.append(ServerProcess(options, "proxy"))
         proxy, witness = (connect(str(process.ready.control_url)) for process in processes)
-        cluster = made(proxy, witness)
+        cluster = factory(proxy, witness)
         try:
             cluster.require_unused()
             cluster.find_brokers()

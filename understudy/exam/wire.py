@@ -86,21 +86,21 @@ class Problem:
 
 def problems(clients: Iterable[Client], entries: Sequence[JournalEntry], *, habits: bool = True) -> list[Problem]:
     """Return the broken rules, the most binding first, then in the order of the requests; `habits`: these, too."""
-    found: list[Problem] = []
+    every_problem: list[Problem] = []
     if len(entries) >= LIMIT:  # what was granted at first may be missing
         return [each for client in clients for each in _load([e for e in entries if e.client_id == client.name])]
     granted = _memberships(entries)
     for client in clients:
         mine = [entry for entry in entries if entry.client_id == client.name]
-        found += _options(client, mine)
+        every_problem += _options(client, mine)
         for rule in RULES:
-            found += rule(mine)
-        found += _commits(client, mine)
+            every_problem += rule(mine)
+        every_problem += _commits(client, mine)
         if client.kind == "producer":
-            found += _batches(client, mine)
-            found += _offsets_in_transactions(mine, granted)
+            every_problem += _batches(client, mine)
+            every_problem += _offsets_in_transactions(mine, granted)
     return sorted(
-        (each for each in found if habits or not each.habit),
+        (each for each in every_problem if habits or not each.habit),
         key=lambda each: (list(Level).index(each.level), each.entry.id),
     )
 
@@ -112,12 +112,12 @@ def broken_rules(entries: Sequence[JournalEntry]) -> list[Problem]:
     commit beside its members. aiokafka sends them while a member joins again.
     """
     members = [each for each in entries if each.api != "OffsetCommit" or _generation(each) >= 0]
-    found = [problem for rule in RULES for problem in rule(members)]
+    broken = [problem for rule in RULES for problem in rule(members)]
     sent = list(witnesses.batches(entries))
     for batch, text in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
-        found.append(Problem(batch.entry, text))
-    found += _producer_ids(entries, sent)
-    return sorted((each for each in found if each.level is Level.MUST), key=lambda each: each.entry.id)
+        broken.append(Problem(batch.entry, text))
+    broken += _producer_ids(entries, sent)
+    return sorted((each for each in broken if each.level is Level.MUST), key=lambda each: each.entry.id)
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -288,13 +288,13 @@ def _producer_ids(entries: Sequence[JournalEntry], sent: Sequence[witnesses.Batc
 
 def _memberships(entries: Sequence[JournalEntry]) -> Mapping[tuple[str, str], set[int]]:
     """Return group and member id -> the generations or member epochs that it was granted."""
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    epochs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for entry in entries:
         if entry.api in {"JoinGroup", "ConsumerGroupHeartbeat"} and _succeeded(entry):
             answer = entry.response or {}
             granted = int(answer.get("generation_id", answer.get("member_epoch", -1)))
-            found[entry.request["group_id"], answer.get("member_id") or entry.request["member_id"]].add(granted)
-    return found
+            epochs[entry.request["group_id"], answer.get("member_id") or entry.request["member_id"]].add(granted)
+    return epochs
 
 
 def _offsets_in_transactions(
@@ -387,7 +387,7 @@ class _ModernMember:
     """The epochs and partitions that members of consumer and share groups were granted, and when they left."""
 
     granted: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    given: set[Place] = field(default_factory=set)
+    assigned: set[Place] = field(default_factory=set)
     left: dict[str, int] = field(default_factory=dict)
 
     def beats(self, entry: JournalEntry) -> Iterator[Problem]:
@@ -401,15 +401,15 @@ class _ModernMember:
             yield Problem(entry, f"member {member} was not granted epoch {epoch}")
         elif epoch == JOINS and owned:
             yield Problem(entry, f"joins with partitions that it does not have: {len(owned)}")
-        elif owned - self.given:
-            yield Problem(entry, f"reports partitions that it was not assigned: {len(owned - self.given)}")
+        elif owned - self.assigned:
+            yield Problem(entry, f"reports partitions that it was not assigned: {len(owned - self.assigned)}")
         if epoch == JOINS and entry.request.get("rebalance_timeout_ms", 1) <= 0:
             yield Problem(entry, "joins without a rebalance timeout")
         if _succeeded(entry):
             answer = entry.response or {}
             self.left[member] = entry.ts_us if epoch == LEAVES else NEVER_US
             self.granted[answer.get("member_id") or member].add(answer["member_epoch"])
-            self.given |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
+            self.assigned |= _assigned((answer.get("assignment") or {}).get("topic_partitions"))
 
 
 def _epochs(entries: Sequence[JournalEntry]) -> Iterator[Problem]:

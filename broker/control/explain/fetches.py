@@ -65,8 +65,10 @@ class _Seen:
         if not isinstance(decoded.request, FetchRequest) or replica_of(decoded.request) >= 0:
             return
         for topic in decoded.request.topics:
-            for asked in topic.partitions:
-                self._offsets[entry.connection, (_name(topic, self._name_of), asked.partition)] = asked.fetch_offset
+            for fetch_partition in topic.partitions:
+                self._offsets[entry.connection, (_name(topic, self._name_of), fetch_partition.partition)] = (
+                    fetch_partition.fetch_offset
+                )
         if not isinstance(decoded.response, FetchResponse):
             return
         for answered in decoded.response.responses:

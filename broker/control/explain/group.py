@@ -46,10 +46,10 @@ def _besides(request: ControlRequest, name: str, since_ms: int) -> Iterator[str]
     """Yield the departures since the refusal, and the group's present state."""
     for sentence in happened(request.source, name, since_ms):
         yield sentence.text
-    found = None if request.source.own is None else group_coordinator(request.cluster, name)
-    group = None if found is None else found[1].machine.groups.get(name)
-    if found is not None and group is not None:
-        for sentence in GroupState(request, group, found[1]).sentences():
+    coordinator = None if request.source.own is None else group_coordinator(request.cluster, name)
+    group = None if coordinator is None else coordinator[1].machine.groups.get(name)
+    if coordinator is not None and group is not None:
+        for sentence in GroupState(request, group, coordinator[1]).sentences():
             yield sentence.text
 
 
@@ -121,9 +121,11 @@ class Refused:
             return f"{broker}, which was still loading the group."
         if self._request.source.own is None:
             return f"{broker}, which is not the group's coordinator."
-        found = group_coordinator(self._request.cluster, self._name)
-        if found is not None:
-            return f"{broker}, which was not the group's coordinator; broker {found[0].id} is the coordinator now."
+        coordinator = group_coordinator(self._request.cluster, self._name)
+        if coordinator is not None:
+            return (
+                f"{broker}, which was not the group's coordinator; broker {coordinator[0].id} is the coordinator now."
+            )
         if GROUP_TOPIC not in self._request.cluster.image.topics:
             return f"{broker}, but no group has a coordinator before FindCoordinator has created {GROUP_TOPIC}."
         return f"{broker}, but the group's partition of {GROUP_TOPIC} has no leader now."

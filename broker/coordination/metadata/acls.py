@@ -33,7 +33,7 @@ MOST_FOUND = 250_000
 """Largest number of ACLs in a response: many filters may each match all. Kafka has no limit and runs out of memory."""
 
 Acl = AccessControlEntryRecord
-Found = list[Acl] | KafkaError
+Matches = list[Acl] | KafkaError
 """The ACLs that a filter of DeleteAcls matched, or its error."""
 
 
@@ -115,13 +115,13 @@ def create(
     return answers, records
 
 
-def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Found], list[Any]]:
+def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Matches], list[Any]]:
     """Return the matches of each filter, in order, and the records; an ACL that two filters match is listed twice.
 
     Raises:
         KafkaError: INVALID_REQUEST for all filters, if too many ACLs would be deleted.
     """
-    answers: list[Found] = []
+    answers: list[Matches] = []
     gone: dict[UUID, None] = {}
     left = MOST_FOUND
     for each in filters:
@@ -131,15 +131,15 @@ def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Foun
         except KafkaError as error:
             answers.append(error)
             continue
-        found = find(image, each)
-        gone.update((acl.id, None) for acl in found)
+        matches = find(image, each)
+        gone.update((acl.id, None) for acl in matches)
         if len(gone) > MOST_AT_ONCE:
             problem = f"Cannot remove more than {MOST_AT_ONCE} acls in a single delete operation."
             raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
-        left -= len(found)
+        left -= len(matches)
         if left < 0:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"The answer would have more than {MOST_FOUND} ACLs.")
-        answers.append(found)
+        answers.append(matches)
     return answers, [RemoveAccessControlEntryRecord(acl_id) for acl_id in gone]
 
 

@@ -37,10 +37,10 @@ def _changed(controller: Controller, one: NewConfigs) -> dict[str, str | None]:
     For brokers also unchanged keys in the request, which make a broker reload its certificate stores (KAFKA-14136).
     """
     old = controller.image.config(one.type, one.name)
-    asked = HashMap((key, None) for key in one.named)
+    requested_names = HashMap((key, None) for key in one.named)
     repeated = {key for key in one.named if key in one.configs} if one.type == BROKER_RESOURCE else set()
     stored = controller.image.config_order.get((one.type, one.name), ())
-    keys = (*asked, *stored, *one.configs)
+    keys = (*requested_names, *stored, *one.configs)
     return {key: one.configs.get(key) for key in keys if one.configs.get(key) != old.get(key) or key in repeated}
 
 

@@ -142,8 +142,8 @@ class PartitionChange:
     def _directories(self) -> tuple[UUID, ...] | None:
         now = self._now
         known = dict(zip(now.replicas, self.directories, strict=False))
-        found = tuple(known[r] if r in known else self._rules.directory_of(r) for r in self.replicas)
-        return None if found == now.directories else found
+        directories = tuple(known[r] if r in known else self._rules.directory_of(r) for r in self.replicas)
+        return None if directories == now.directories else directories
 
 
 def _if_new(new: Replicas, old: Replicas) -> Replicas | None:

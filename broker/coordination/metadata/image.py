@@ -240,8 +240,8 @@ class ClusterImage:
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return a partition, or ``None``."""
-        found = self.topics.get(topic)
-        return None if found is None else found.partitions.get(index)
+        topic_record = self.topics.get(topic)
+        return None if topic_record is None else topic_record.partitions.get(index)
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
         """Return the dynamic settings of a resource; empty if there are none."""

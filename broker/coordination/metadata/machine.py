@@ -218,9 +218,9 @@ class MetadataMachine(RepliesInOrder):
         answers: list[CreatedTopic] = []
         records: list[Any] = []
         for topic in topics:
-            created, made = create_topic(self._controller, topic, check_configs, charge)
+            created, topic_records = create_topic(self._controller, topic, check_configs, charge)
             answers.append(created)
-            records += made
+            records += topic_records
         check_records(len(records))
         return self._done(() if validate_only else records, token, answers)
 

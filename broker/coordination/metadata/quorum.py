@@ -108,10 +108,10 @@ class Quorum:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, reason)
 
 
-def check_cluster_id(asked: str | None, cluster_id: str) -> None:
+def check_cluster_id(requested_id: str | None, cluster_id: str) -> None:
     """Refuse a request for another cluster. Raises INCONSISTENT_CLUSTER_ID."""
-    if asked is not None and asked != cluster_id:
-        reason = f'The given id "{asked}" doesn\'t match the cluster id "{cluster_id}"'
+    if requested_id is not None and requested_id != cluster_id:
+        reason = f'The given id "{requested_id}" doesn\'t match the cluster id "{cluster_id}"'
         raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, reason)
 
 

@@ -207,17 +207,17 @@ def _assigned(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[P
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{manual} replication factor was not set to -1.")
     if topic.partitions != -1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{manual} numPartitions was not set to -1.")
-    found: dict[int, PartitionRecord] = {}
+    partitions_by_index: dict[int, PartitionRecord] = {}
     size: int | None = None
     for index, replicas in topic.assignments:
-        if index in found:
+        if index in partitions_by_index:
             raise invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
         check_assignment(controller, replicas, size)
         size = len(replicas)
-        found[index] = new_partition(controller, topic_id, index, replicas)
-    if set(found) != set(range(len(found))):
+        partitions_by_index[index] = new_partition(controller, topic_id, index, replicas)
+    if set(partitions_by_index) != set(range(len(partitions_by_index))):
         raise invalid_assignment("partitions should be a consecutive 0-based integer sequence")
-    return [found[index] for index in range(len(found))]
+    return [partitions_by_index[index] for index in range(len(partitions_by_index))]
 
 
 def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[PartitionRecord]:

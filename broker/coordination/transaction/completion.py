@@ -287,10 +287,10 @@ class Completions:
         completes: bool = True,
     ) -> TransactionOutcome:
         """See :meth:`~broker.coordination.transaction.machine.TransactionMachine.markers_written`."""
-        found = self._find(name, producer)
-        if found is None:
+        stored = self._find(name, producer)
+        if stored is None:
             return Outcome()
-        record, completion = found
+        record, completion = stored
         progress = completion.note(results)
         if progress is Progress.DONE:
             return self._complete(record, completion, now_ms) if completes else Outcome()
@@ -306,10 +306,10 @@ class Completions:
         return record, completion
 
     def _send_again(self, name: str, producer: ProducerIdAndEpoch) -> TransactionOutcome:
-        found = self._find(name, producer)
-        if found is None or found[1].fenced:
+        stored = self._find(name, producer)
+        if stored is None or stored[1].fenced:
             return Outcome()
-        return Outcome(effects=(markers_of(found[0], found[1].take_retries()),))
+        return Outcome(effects=(markers_of(stored[0], stored[1].take_retries()),))
 
     def _complete(self, record: TransactionRecord, completion: Completion, now_ms: int) -> TransactionOutcome:
         name, producer = record.transactional_id, producer_of(record)

@@ -179,11 +179,11 @@ class TransactionMachine:
             )
             # The epoch of the abort is not the caller's: its retry gets the next one.
             return self._fence(stored, now_ms, to, _FENCED_BY_INIT, (Reply(to, again),), again)
-        given = assign(stored, expected)
-        record = self._steps.initialised(stored, given, timeout_ms, now_ms)
+        assignment = assign(stored, expected)
+        record = self._steps.initialised(stored, assignment, timeout_ms, now_ms)
         reply = ProducerIdAndEpoch(record.producer_id, record.producer_epoch)
         effects = (Reply(to, reply), *self._scans.watch_expiry(record, now_ms))
-        return self._written(record, to, effects, given.reason, before=stored)
+        return self._written(record, to, effects, assignment.reason, before=stored)
 
     # --- AddPartitionsToTxn, AddOffsetsToTxn -------------------------------------------------------------------------
 

@@ -150,16 +150,18 @@ class Transitions:
         producer_id = self._next_producer_id()
         return TransactionRecord(transactional_id, producer_id, NO_PRODUCER_EPOCH, timeout_ms, _S.EMPTY, None, now_ms)
 
-    def initialised(self, old: TransactionRecord, given: Assignment, timeout_ms: int, now_ms: int) -> TransactionRecord:
+    def initialised(
+        self, old: TransactionRecord, assignment: Assignment, timeout_ms: int, now_ms: int
+    ) -> TransactionRecord:
         """Return the record after InitProducerId: Empty, with the producer's own timeout."""
-        producer_id = self._next_producer_id() if given.producer_id is None else given.producer_id
+        producer_id = self._next_producer_id() if assignment.producer_id is None else assignment.producer_id
         return self._record(
             old,
             _S.EMPTY,
             now_ms,
             producer_id=producer_id,
-            epoch=given.producer_epoch,
-            last_epoch=given.last_epoch,
+            epoch=assignment.producer_epoch,
+            last_epoch=assignment.last_epoch,
             timeout_ms=timeout_ms,
             partitions=None,
             start_ms=NO_TIMESTAMP_MS,

@@ -72,23 +72,23 @@ def find(
     """
     if follower and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         return [Reading(each, None, _refused(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for each in interests]
-    found = []
+    readings = []
     for interest in interests:
         if uses_topic_ids and not interest.topic:
             topic = ctx.cluster.image.topics_by_id.get(interest.topic_id) if interest.topic_id else None
             if topic is None:
-                found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
+                readings.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
             interest.topic, interest.topic_id = topic.name, topic.id  # the same object compares faster
         if not follower and not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
-            found.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+            readings.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
             continue
-        partition = ctx.cluster.partitions.get((interest.topic, interest.asked.partition))
+        partition = ctx.cluster.partitions.get((interest.topic, interest.wanted.partition))
         refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        found.append(Reading(interest, partition, refused))
-    if len(found) > 1 and any(reading.refused for reading in found):
-        found.sort(key=_is_refused if follower else _place)
-    return found
+        readings.append(Reading(interest, partition, refused))
+    if len(readings) > 1 and any(reading.refused for reading in readings):
+        readings.sort(key=_is_refused if follower else _place)
+    return readings
 
 
 def _is_refused(reading: Reading) -> bool:
@@ -105,12 +105,12 @@ def _place(reading: Reading) -> int:
 
 def _refused(interest: Interest, code: ErrorCode) -> PartitionData:
     """Build the response for a partition refused before the read: empty aborted transactions (transactions D.11)."""
-    return PartitionData(interest.asked.partition, code, high_watermark=-1, records=b"")
+    return PartitionData(interest.wanted.partition, code, high_watermark=-1, records=b"")
 
 
 def failed(interest: Interest, code: ErrorCode) -> PartitionData:
     """Build the response for a partition whose read failed: no offsets, aborted transactions null (core E.2)."""
-    return PartitionData(interest.asked.partition, code, high_watermark=-1, aborted_transactions=None, records=b"")
+    return PartitionData(interest.wanted.partition, code, high_watermark=-1, aborted_transactions=None, records=b"")
 
 
 class Reader:
@@ -150,40 +150,40 @@ class Reader:
             return data
 
     def _data(self, interest: Interest, partition: ReplicatedPartition) -> PartitionData:
-        asked, limits, topic_id = interest.asked, self._limits, interest.topic_id
+        wanted, limits, topic_id = interest.wanted, self._limits, interest.topic_id
         if topic_id is not None and topic_id is not partition.topic_id and topic_id != partition.topic_id:
             raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         log = self._log(interest, partition)
         bounds, stable_offset = log.bounds, log.last_stable_offset
         bound = limits.bound(bounds, stable_offset)
-        data = PartitionData(asked.partition, _NONE, bounds.high_watermark, stable_offset, None, b"")
+        data = PartitionData(wanted.partition, _NONE, bounds.high_watermark, stable_offset, None, b"")
         data.log_start_offset = bounds.log_start_offset
         if limits.rack_id and not limits.follower and partition.state.leader == self._ctx.node.id:
             data.preferred_read_replica = preferred_replica(
-                self._ctx, limits.rack_id, partition, log, asked.fetch_offset
+                self._ctx, limits.rack_id, partition, log, wanted.fetch_offset
             )
             if data.preferred_read_replica != NO_REPLICA:
                 self.final = True
                 return data
-        if asked.last_fetched_epoch >= 0 and self._diverges(asked.last_fetched_epoch, asked.fetch_offset, log, data):
+        if wanted.last_fetched_epoch >= 0 and self._diverges(wanted.last_fetched_epoch, wanted.fetch_offset, log, data):
             return data
-        max_bytes = min(asked.partition_max_bytes, self._left)
-        has_data = bounds.log_start_offset <= asked.fetch_offset < bound
+        max_bytes = min(wanted.partition_max_bytes, self._left)
+        has_data = bounds.log_start_offset <= wanted.fetch_offset < bound
         if max_bytes < 0 and has_data:  # LogSegment.read refuses it, but is called only if there is data
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        piece = log.reader.read(asked.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
-        data.records = message_format.downconvert(piece.buffers, interest.topic, asked.fetch_offset, self._ctx)
+        piece = log.reader.read(wanted.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
+        data.records = message_format.downconvert(piece.buffers, interest.topic, wanted.fetch_offset, self._ctx)
         self.size += piece.size
         cut = (
             max_bytes > 0 and has_data and not piece.size
         )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
         if limits.isolation == READ_COMMITTED and limits.consumer and not cut:
-            aborted = log.reader.aborted_within(piece, asked.fetch_offset, bound)
+            aborted = log.reader.aborted_within(piece, wanted.fetch_offset, bound)
             data.aborted_transactions = [AbortedTransaction(*each) for each in aborted] if aborted else []
         return data
 
     def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
-        node, epoch = self._ctx.node.id, max(interest.asked.current_leader_epoch, NO_EPOCH)
+        node, epoch = self._ctx.node.id, max(interest.wanted.current_leader_epoch, NO_EPOCH)
         partition.check_epoch(node, epoch)
         replica_id = self._limits.replica_id
         elsewhere = replica_id < 0 and partition.state.leader != node
@@ -200,11 +200,11 @@ class Reader:
 
     def _diverges(self, epoch: int, offset: int, log: PartitionLog, data: PartitionData) -> bool:
         """Whether the fetcher's log diverges from this one (core E.6)."""
-        found, end = log.epochs.end_offset_for(epoch, log.log_end_offset)
-        if found < 0 or offset < log.log_start_offset:
+        end_epoch, end = log.epochs.end_offset_for(epoch, log.log_end_offset)
+        if end_epoch < 0 or offset < log.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        if found < epoch or end < offset:
-            data.diverging_epoch = EpochEndOffset(found, end)
+        if end_epoch < epoch or end < offset:
+            data.diverging_epoch = EpochEndOffset(end_epoch, end)
             self.final = True
             return True
         return False
@@ -224,23 +224,23 @@ class Reader:
         for each in self.readings:
             if each.partition is None or each.refused is not None:
                 continue
-            asked = each.interest.asked
+            wanted = each.interest.wanted
             try:
                 log = self._log(each.interest, each.partition)
             except KafkaError:
                 return True
-            if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
+            if self._ctx.cluster.partitions.get((each.interest.topic, wanted.partition)) is not each.partition:
                 return True
             bound = self._limits.bound(log.bounds, log.last_stable_offset)
             # The leader was truncated since, or another one has less: waiting brings nothing (DelayedFetch).
-            if asked.fetch_offset > bound and log.reader.batch_start(asked.fetch_offset) > bound:
+            if wanted.fetch_offset > bound and log.reader.batch_start(wanted.fetch_offset) > bound:
                 return True
-            if asked.fetch_offset < bound:
+            if wanted.fetch_offset < bound:
                 # Behind the active segment, or it was just rolled: answered, however few bytes that are.
-                if log.reader.in_older_segment(asked.fetch_offset, bound):
+                if log.reader.in_older_segment(wanted.fetch_offset, bound):
                     return True
                 try:
-                    available += log.reader.bytes_available(asked.fetch_offset, bound, asked.partition_max_bytes)
+                    available += log.reader.bytes_available(wanted.fetch_offset, bound, wanted.partition_max_bytes)
                 except KafkaError:
                     return True
             if available >= self._limits.min_bytes:
@@ -263,11 +263,11 @@ def preferred_replica(
         return NO_REPLICA
     if ctx.node.settings.optional_string("replica.selector.class") != RACK_AWARE or ctx.node.rack == rack_id:
         return NO_REPLICA
-    brokers, found = ctx.cluster.image.brokers, []
+    brokers, candidates = ctx.cluster.image.brokers, []
     for broker_id in partition.state.isr:
         log, broker = partition.logs.get(broker_id), brokers.get(broker_id)
         if log is None or log is leader or broker is None or broker.fenced or ctx.listener not in broker.listeners:
             continue
         if broker.rack == rack_id and log.log_start_offset <= offset <= log.log_end_offset:
-            found.append((log.log_end_offset, broker_id))
-    return max(found)[1] if found else NO_REPLICA
+            candidates.append((log.log_end_offset, broker_id))
+    return max(candidates)[1] if candidates else NO_REPLICA

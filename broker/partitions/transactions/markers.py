@@ -218,17 +218,17 @@ class Holds:
 
     def release(self, transactional_id: str) -> bool:
         """Release a hold and continue what it stopped; return false if there was none."""
-        found = self._holds.pop(transactional_id, None)
-        if found is None:
+        hold = self._holds.pop(transactional_id, None)
+        if hold is None:
             return False
-        for go_on in found.waiting:
+        for go_on in hold.waiting:
             go_on()
         return True
 
     def held(self, transactional_id: str) -> tuple[Step, bool] | None:
         """Return the step at which the id is held, and whether a transaction has stopped there; ``None``: no hold."""
-        found = self._holds.get(transactional_id)
-        return None if found is None else (found.at, bool(found.waiting))
+        hold = self._holds.get(transactional_id)
+        return None if hold is None else (hold.at, bool(hold.waiting))
 
     def clear(self) -> None:
         """Drop all holds, with what they stopped."""
@@ -236,21 +236,21 @@ class Holds:
 
     def passes_marker(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
         """Whether one more marker may be written now; if not, ``go_on`` is called at the release."""
-        found = self._holds.get(transactional_id)
-        if found is None or found.at is Step.COMPLETE:
+        hold = self._holds.get(transactional_id)
+        if hold is None or hold.at is Step.COMPLETE:
             return True
-        if found.markers_left > 0:
-            found.markers_left -= 1
+        if hold.markers_left > 0:
+            hold.markers_left -= 1
             return True
-        found.waiting.append(go_on)
+        hold.waiting.append(go_on)
         return False
 
     def passes_completion(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
         """Whether the coordinator may write that all markers are written; see :meth:`passes_marker`."""
-        found = self._holds.get(transactional_id)
-        if found is None:
+        hold = self._holds.get(transactional_id)
+        if hold is None:
             return True
-        found.waiting.append(go_on)
+        hold.waiting.append(go_on)
         return False
 
 
@@ -303,14 +303,14 @@ class Markers:
     def _write(
         self, runtime: TransactionCoordinator, effect: WriteMarkers, place: TopicPartition, report: "_Report"
     ) -> None:
-        found = self._cluster.image.partition(*place)
-        if found is None or found.leader == NO_LEADER:
+        partition = self._cluster.image.partition(*place)
+        if partition is None or partition.leader == NO_LEADER:
             # The topic is deleted; or, as in 4.3.1 (KAFKA-20734), the partition has no leader, and is left out.
-            if found is not None:
+            if partition is not None:
                 self._note(effect, "left out", place=place)
             report.note(place, ErrorCode.NONE)
             return
-        node = self._cluster.nodes.get(found.leader)
+        node = self._cluster.nodes.get(partition.leader)
         if node is None or node.silent:
             report.note(place, ErrorCode.NETWORK_EXCEPTION)  # down or paused, but still registered as the leader
             return

@@ -57,12 +57,12 @@ async def verify(
     deadline_ms: int | None = None
     while True:
         verified = [_guarded(each, mode, ctx) for each in entries]
-        asked = [each for each in verified if isinstance(each, Admitted) and each.guard is not None]
-        if not asked:
+        transactional = [each for each in verified if isinstance(each, Admitted) and each.guard is not None]
+        if not transactional:
             return verified
         if deadline_ms is None:
             deadline_ms = ctx.now_ms + _retry_time_ms(ctx.node.settings)
-        codes = await _answers(transactional_id, asked, mode, ctx)
+        codes = await _answers(transactional_id, transactional, mode, ctx)
         completing = mode is Mode.ADD and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
         if not completing or ctx.now_ms >= deadline_ms:
             return _with_errors(verified, codes, mode, ctx)
@@ -198,11 +198,11 @@ def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
 
 
 async def _answers(
-    transactional_id: str, asked: Sequence[Admitted], mode: Mode, ctx: RequestContext
+    transactional_id: str, transactional: Sequence[Admitted], mode: Mode, ctx: RequestContext
 ) -> Mapping[TopicPartition, ErrorCode]:
     """Return the coordinator's error code for each partition; all entries are of one producer."""
-    producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
-    places = [(each.topic, each.index) for each in asked]
+    producer = ProducerIdAndEpoch(transactional[0].batch.producer_id, transactional[0].batch.producer_epoch)
+    places = [(each.topic, each.index) for each in transactional]
     try:
         return await _ask(transactional_id, producer, places, mode, ctx)
     except KafkaError as error:
@@ -238,10 +238,10 @@ async def _ask(
 
 async def _coordinator(transactional_id: str, ctx: RequestContext) -> "TransactionCoordinator":
     index = ctx.node.coordinating_partition(TRANSACTION_TOPIC, transactional_id)
-    found = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
-    if found is None or found.leader == NO_LEADER:
+    partition = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
+    if partition is None or partition.leader == NO_LEADER:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    node = ctx.cluster.nodes.get(found.leader)
+    node = ctx.cluster.nodes.get(partition.leader)
     if node is not None and node.up and node.server.paused:
         # Wait until the paused broker resumes, but not longer than a request between brokers may take.
         await node.server.wait_for_resumption(ctx.now_ms + ctx.node.settings.int("request.timeout.ms"))

@@ -70,15 +70,15 @@ class Match:
 
 def _find_items(request: Message, ctx: RequestContext, wanted: Selection) -> Hit | None:
     if isinstance(request, FetchRequest):
-        found = wanted.kinds <= {TOPIC, PARTITION} and bool(fetched(request, ctx, wanted))
-        return Hit(request, None, request, wanted) if found else None
+        matches = wanted.kinds <= {TOPIC, PARTITION} and bool(fetched(request, ctx, wanted))
+        return Hit(request, None, request, wanted) if matches else None
     level = request_level(ctx.api.key)
-    asked = wanted.kinds & level.kinds
-    if not asked:
+    kinds_here = wanted.kinds & level.kinds
+    if not kinds_here:
         return None
-    matched, rest = cut(level, request, wanted, asked)
+    matched, rest = cut(level, request, wanted, kinds_here)
     if matched is not None:
-        whole = asked == wanted.kinds  # else only the response shows which items match
+        whole = kinds_here == wanted.kinds  # else only the response shows which items match
         return Hit(request, matched if whole else None, rest if whole else request, wanted)
     if asks_for_all(level, request):
         return Hit(request, None, request, wanted)

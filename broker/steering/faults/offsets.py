@@ -56,5 +56,5 @@ def _reads(request: FetchRequest, ctx: RequestContext, wanted: Selection, offset
     if session is not None:
         for (topic, index), interest in session.interests.items():
             if wanted.agrees(TOPIC, topic) and wanted.agrees(PARTITION, index):
-                begins.setdefault(topic, interest.asked.fetch_offset)
+                begins.setdefault(topic, interest.wanted.fetch_offset)
     return any(begin >= offset for begin in begins.values())

@@ -97,26 +97,26 @@ def _reaches(level: Level, message: Message, kinds: frozenset[str]) -> bool:
 
 def make(asks: Level, request: Message, answers: Level, code: ErrorCode) -> Message:
     """Build a response with an error for each item of a request; both nest items alike (topics, then partitions)."""
-    asked = next((child for child in asks.children if getattr(request, child.name)), None)
+    requested = next((child for child in asks.children if getattr(request, child.name)), None)
     listed = next((child for child in answers.children if child.level is not None), None)
     response = answers.cls()
-    if asked is None or listed is None or listed.level is None:
+    if requested is None or listed is None or listed.level is None:
         return response
-    elements = [_item(asked, element, listed.level, code) for element in getattr(request, asked.name)]
+    elements = [_item(requested, element, listed.level, code) for element in getattr(request, requested.name)]
     return response.changed(**{listed.name: elements})
 
 
-def _item(asked: Child, element: Any, answers: Level, code: ErrorCode) -> Message:
+def _item(requested: Child, element: Any, answers: Level, code: ErrorCode) -> Message:
     values: dict[str, Any] = {}
-    if asked.level is None:
+    if requested.level is None:
         values = {name: element for names in answers.own.values() for name in names}
     else:
         for kind, names in answers.own.items():
-            values |= _same(kind, asked.level, element, names)
+            values |= _same(kind, requested.level, element, names)
     below = next((child for child in answers.children if child.level is not None), None)
-    further = asked.level is not None and any(getattr(element, child.name) for child in asked.level.children)
-    if asked.level is not None and below is not None and further:
-        values[below.name] = getattr(make(asked.level, element, answers, code), below.name)
+    further = requested.level is not None and any(getattr(element, child.name) for child in requested.level.children)
+    if requested.level is not None and below is not None and further:
+        values[below.name] = getattr(make(requested.level, element, answers, code), below.name)
     else:
         values |= _with_error(answers, code)
     return answers.cls(**values)
@@ -125,13 +125,13 @@ def _item(asked: Child, element: Any, answers: Level, code: ErrorCode) -> Messag
 def _same(kind: str, asks: Level, element: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the name or id that the request has for an item, keyed by the response's field names."""
     keys = [getattr(element, name) for name in asks.own.get(kind, ())]
-    found: dict[str, Any] = {}
+    shared_fields: dict[str, Any] = {}
     for name in names:
         wants_id = name == "topic_id"
         value = next((each for each in keys if each is not None and isinstance(each, str | int) != wants_id), None)
         if value is not None:
-            found[name] = value
-    return found
+            shared_fields[name] = value
+    return shared_fields
 
 
 def _with_error(level: Level, code: ErrorCode) -> dict[str, Any]:

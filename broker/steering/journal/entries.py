@@ -169,39 +169,39 @@ class Records:
         size = len(raw) if self._sizes is None else next(self._sizes, len(raw))
         if not begins_with_batch(raw):
             return {"size_bytes": size, "count": None}
-        found, whole = _headers(raw, size)
-        first = found[0]
+        batches, whole = _headers(raw, size)
+        first = batches[0]
         summary: dict[str, Any] = {
             "size_bytes": size,
-            "count": sum(batch.record_count for batch in found) if whole else None,
+            "count": sum(batch.record_count for batch in batches) if whole else None,
             "base_offset": first.base_offset,
-            "last_offset": found[-1].last_offset if whole else None,
+            "last_offset": batches[-1].last_offset if whole else None,
             "producer_id": first.producer_id,
             "producer_epoch": first.producer_epoch,
             "base_sequence": first.base_sequence,
             "transactional": first.is_transactional,
             "control": first.is_control,
             "compression": _codec(first),
-            "batch_count": len(found) if whole else None,
+            "batch_count": len(batches) if whole else None,
         }
         if self._batches:
-            summary["batches"] = list(map(_batch, found[:_MOST_BATCHES]))
+            summary["batches"] = list(map(_batch, batches[:_MOST_BATCHES]))
         return summary
 
 
 def _headers(raw: bytes, size: int) -> tuple[list[RecordBatch], bool]:
     """Return the batches of a set, kept whole or as headers only, and whether they include all complete batches."""
     cut = len(raw) < size
-    found: list[RecordBatch] = []
+    batches: list[RecordBatch] = []
     at = covered = 0
     while at + BATCH_HEADER_SIZE <= len(raw):
         batch = RecordBatch(raw, at)
         if batch.magic != MAGIC_V2 or batch.size < BATCH_HEADER_SIZE or covered + batch.size > size:
-            return found or [batch], bool(found)
-        found.append(batch)
+            return batches or [batch], bool(batches)
+        batches.append(batch)
         covered += batch.size
         at += BATCH_HEADER_SIZE if cut else batch.size
-    return found, covered + BATCH_HEADER_SIZE > size
+    return batches, covered + BATCH_HEADER_SIZE > size
 
 
 def _codec(batch: RecordBatch) -> str:

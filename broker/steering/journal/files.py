@@ -130,8 +130,8 @@ def _whole(file: int) -> int:
     end = os.fstat(file).st_size
     while end > 0:
         begin = max(0, end - 64 * 1024)
-        found = os.pread(file, end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        newline = os.pread(file, end - begin, begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
         end = begin
     return 0

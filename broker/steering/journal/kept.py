@@ -103,20 +103,20 @@ def heads(slices: Sequence[Any]) -> bytes:
 
     For older formats, whose headers have no such fields: the first 61 bytes of the set.
     """
-    found: list[bytes] = []
+    headers: list[bytes] = []
     skip = 0
     for data in slices:
         size, at = len(data), skip
-        while at + BATCH_HEADER_SIZE <= size and len(found) < _MOST_HEADS:
+        while at + BATCH_HEADER_SIZE <= size and len(headers) < _MOST_HEADS:
             head = bytes(data[at : at + BATCH_HEADER_SIZE])
             at += max(int.from_bytes(head[LENGTH_POSITION:LEADER_EPOCH_POSITION]) + LOG_OVERHEAD, BATCH_HEADER_SIZE)
-            found.append(head)
+            headers.append(head)
             if head[MAGIC_POSITION] < MAGIC_V2:
-                return found[0]
-        if at < size and len(found) < _MOST_HEADS and len(slices) > 1:
+                return headers[0]
+        if at < size and len(headers) < _MOST_HEADS and len(slices) > 1:
             return heads([b"".join(slices)])  # a header is split over two slices
         skip = at - size
-    return b"".join(found) or bytes(slices[0][:BATCH_HEADER_SIZE])
+    return b"".join(headers) or bytes(slices[0][:BATCH_HEADER_SIZE])
 
 
 def expand(

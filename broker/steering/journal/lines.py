@@ -46,9 +46,9 @@ class About(NamedTuple):
 def line(handed: Handed, about: About, lost: int) -> bytes:
     """Return the line of a request, with its newline. ``lost``: number of unwritten requests before it."""
     entry, peer = Entry(*handed.entry), Peer(*handed.peer)
-    found = decode(entry)
-    header = found.header
-    codes = list(dict.fromkeys(errors(found.response)))
+    decoded = decode(entry)
+    header = decoded.header
+    codes = list(dict.fromkeys(errors(decoded.response)))
     fields = {
         "v": VERSION,
         "run": about.run,
@@ -77,9 +77,11 @@ def line(handed: Handed, about: About, lost: int) -> bytes:
         "faults": entry.fault.split(",") if entry.fault else [],
         "request_bytes": entry.frame_bytes + 4,
         "response_bytes": entry.answer_bytes,
-        "request": with_topic_names(body_as_json(found.request, found.request_sizes, batches=True), about.topics.get),
+        "request": with_topic_names(
+            body_as_json(decoded.request, decoded.request_sizes, batches=True), about.topics.get
+        ),
         "response": with_topic_names(
-            body_as_json(found.response, found.response_sizes, batches=True), about.topics.get
+            body_as_json(decoded.response, decoded.response_sizes, batches=True), about.topics.get
         ),
     }
     # A client's strings may have invalid characters, which must not make the line unreadable.

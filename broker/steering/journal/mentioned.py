@@ -48,8 +48,8 @@ def columns(known: Decoded, name_of: TopicName) -> dict[str, list[str]]:
             groups[item.group] = None
         if item.transactional_id:
             ids[item.transactional_id] = None
-    found = {"topics": topics, "groups": groups, "transactional_ids": ids}
-    return {name: list(islice(each, _MOST_LISTED)) for name, each in found.items()}
+    subjects = {"topics": topics, "groups": groups, "transactional_ids": ids}
+    return {name: list(islice(each, _MOST_LISTED)) for name, each in subjects.items()}
 
 
 def place(item: Item, name_of: TopicName) -> str:
@@ -62,7 +62,7 @@ def place(item: Item, name_of: TopicName) -> str:
     return topic if item.partition is None else f"{topic}-{item.partition}"
 
 
-def few(found: list[str], most: int = _MOST_NAMED) -> str:
+def few(names: list[str], most: int = _MOST_NAMED) -> str:
     """Join the first ``most`` names, and add how many more there are."""
-    more = len(found) - most
-    return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

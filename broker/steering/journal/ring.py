@@ -350,10 +350,10 @@ class Journal:
 
     def parts(self) -> list[Part]:
         """Return a copy of the entries, oldest first, then those of requests that are being served."""
-        found = [Part(tuple(chunk.entries), chunk.connections, chunk) for chunk in self.chunks]
+        settled = [Part(tuple(chunk.entries), chunk.connections, chunk) for chunk in self.chunks]
         waiting = list(self.under_way.values())
         connections = {each.connection.number: each.connection for each in waiting}
-        return [*found, Part(tuple(map(_pending, waiting)), connections, None)]
+        return [*settled, Part(tuple(map(_pending, waiting)), connections, None)]
 
 
 class NoJournal(Journal):
@@ -368,8 +368,8 @@ class NoJournal(Journal):
 
 def journal_of(settings: Mapping[str, str], *, observed: bool = False, notes_errors: bool = False) -> Journal:
     """Make the journal for the settings of the command line. ``observed``: it will have a recorder or a tracer."""
-    made = BrokerSettings(1, settings)
-    entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
+    typed = BrokerSettings(1, settings)
+    entries, bytes_ = typed.int("understudy.journal.max.entries"), typed.long("understudy.journal.max.bytes")
     journal = Journal(entries, bytes_) if entries or observed else NoJournal()
     journal.notes_errors = notes_errors
     return journal

@@ -89,9 +89,9 @@ class Traces:
             _log.exception("a span could not be made", journal_id=settled.id)
 
     def _make_span(self, settled: Entry, exchange: Exchange) -> None:
-        found = decode(settled)
-        api = "unreadable" if found.header is None else title(found.header.api_key)
-        named = columns(found, self._name_of)
+        decoded = decode(settled)
+        api = "unreadable" if decoded.header is None else title(decoded.header.api_key)
+        named = columns(decoded, self._name_of)
         contexts = contexts_of(exchange)
         parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0])) if len(contexts) == 1 else None
         topics = named["topics"]
@@ -101,9 +101,9 @@ class Traces:
             kind=trace.SpanKind.SERVER,
             links=[trace.Link(each) for each in contexts] if len(contexts) > 1 else (),
             start_time=exchange.began_ns + self._since_1970_ns,
-            attributes={**self._attributes(api, settled, found, exchange), **_subjects(named)},
+            attributes={**self._attributes(api, settled, decoded, exchange), **_subjects(named)},
         )
-        failed = next(errors(found.response), None)
+        failed = next(errors(decoded.response), None)
         problem = failed.name if failed is not None else None if settled.outcome == "answered" else settled.outcome
         if problem is not None:
             span.set_attribute("error.type", problem)
@@ -127,8 +127,8 @@ class Traces:
         known = self._cluster.image.topics_by_id.get(topic_id)
         return self._cluster.journal.topic_names.get(topic_id) if known is None else str(known.name)
 
-    def _attributes(self, api: str, entry: Entry, found: Decoded, exchange: Exchange) -> dict[str, Any]:
-        connection, header = exchange.connection, found.header
+    def _attributes(self, api: str, entry: Entry, decoded: Decoded, exchange: Exchange) -> dict[str, Any]:
+        connection, header = exchange.connection, decoded.header
         known = {
             "messaging.system": "kafka",
             "messaging.operation.name": api,
@@ -164,15 +164,15 @@ def contexts_of(exchange: Exchange) -> list[trace.SpanContext]:
     frame, request = exchange.frame, exchange.request
     if len(frame) < 2 or frame[0] or frame[1] != ApiKey.PRODUCE or request is None:
         return []
-    found: dict[tuple[int, int], trace.SpanContext] = {}
+    contexts: dict[tuple[int, int], trace.SpanContext] = {}
     with suppress(RecordsError):
         for record in islice(_records(request), _MOST_RECORDS):
             carried = {key: (value or b"").decode("utf-8", "replace") for key, value in record.headers
                        if key in _CONTEXT_HEADERS}  # fmt: skip
             context = trace.get_current_span(_CONTEXT.extract(carried)).get_span_context() if carried else None
             if context is not None and context.is_valid:
-                found[context.trace_id, context.span_id] = context
-    return list(found.values())
+                contexts[context.trace_id, context.span_id] = context
+    return list(contexts.values())
 
 
 def _records(request: Any) -> Iterator[Record]:

@@ -30,11 +30,11 @@ _BEGINNINGS = frozenset({REBALANCE, NEW_EPOCH.kind, REASONS[State.STABLE].kind})
 class LastSign(NamedTuple):
     """The last successful request of a member. Each heartbeat replaces it, so texts are made only when it is read.
 
-    ``asked`` is the name of the request's own event, such as ``asked to join``; ``None`` for requests without one.
+    ``action`` is the name of the request's own event, such as ``asked to join``; ``None`` for requests without one.
     """
 
     at_ms: int
-    asked: str | None
+    action: str | None
     api: ApiKey
     version: int
     client_id: str
@@ -43,7 +43,7 @@ class LastSign(NamedTuple):
     @property
     def what(self) -> str:
         """Return what the member did, such as ``asked to join`` or ``Heartbeat``."""
-        return self.asked or self.api.title
+        return self.action or self.api.title
 
     @property
     def request(self) -> str:

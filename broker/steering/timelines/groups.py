@@ -142,9 +142,9 @@ class GroupTimelines:
     async def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
         """Middleware, outermost: record the request with the response as sent, with the effect of faults."""
         name = request.group_id
-        asked = _asked(request, ctx.api.key)
-        if asked is not None:
-            self._log.note(name, self._event(request, ctx, asked))
+        action = _action_of(request, ctx.api.key)
+        if action is not None:
+            self._log.note(name, self._event(request, ctx, action))
         self._refusals[id(ctx)] = None
         try:
             response = await handle(request, ctx)
@@ -157,7 +157,7 @@ class GroupTimelines:
             # KIP-394: every new member first receives its id.
             self._log.note(name, self._event(request, ctx, "was given its member id"))
         elif error is None:
-            self._note_sign(request, ctx, asked, response)
+            self._note_sign(request, ctx, action, response)
         else:
             self._note_refusal(request, response, ctx, error, refusal)
         return response
@@ -181,13 +181,13 @@ class GroupTimelines:
                 self._note(name, event, ctx, ctx.notes.refusal)
         return response
 
-    def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None, response: Any) -> None:
+    def _note_sign(self, request: Any, ctx: RequestContext, action: str | None, response: Any) -> None:
         # A member that joins without an id gets one in the response.
         member = getattr(_member(request), "member_id", "") or getattr(response, "member_id", "")
         if member:
             key = request.group_id, member
             now_ms, number = self._clock.now_ms(), ctx.connection.number
-            _put(self._signs, key, LastSign(now_ms, asked, ctx.api.key, ctx.version, ctx.client_id, number))
+            _put(self._signs, key, LastSign(now_ms, action, ctx.api.key, ctx.version, ctx.client_id, number))
 
     def _note_refusal(
         self, request: Any, response: Any, ctx: RequestContext, error: ErrorCode, refusal: KafkaError | None
@@ -282,10 +282,10 @@ def _member(request: Any) -> Any:
     return next(iter(getattr(request, "members", ())), request)
 
 
-def _asked(request: Any, key: ApiKey) -> str | None:
+def _action_of(request: Any, key: ApiKey) -> str | None:
     """Return the name of the event that a request is by itself: join, sync or leave; else ``None``."""
     if key not in _MODERN_HEARTBEATS:
-        return _ASKED.get(key)
+        return _ACTIONS.get(key)
     if request.member_epoch > JOINING:
         return None
     return JOIN if request.member_epoch == JOINING else LEAVE
@@ -311,7 +311,7 @@ _TIMED_OUT = frozenset(
 _MODERN_HEARTBEATS = frozenset(
     {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT}
 )
-_ASKED: Mapping[ApiKey, str] = {ApiKey.JOIN_GROUP: JOIN, ApiKey.SYNC_GROUP: SYNC, ApiKey.LEAVE_GROUP: LEAVE}
+_ACTIONS: Mapping[ApiKey, str] = {ApiKey.JOIN_GROUP: JOIN, ApiKey.SYNC_GROUP: SYNC, ApiKey.LEAVE_GROUP: LEAVE}
 _RULES: Mapping[ApiKey, rules.Rule] = {
     ApiKey.JOIN_GROUP: rules.JOIN,
     ApiKey.SYNC_GROUP: rules.SYNC,

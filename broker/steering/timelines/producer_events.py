@@ -133,5 +133,5 @@ def loss(here: Iterable[ProducerEvent]) -> ProducerEvent | None:
 def causes_of(refused: ProducerEvent, newest_first: Iterable[ProducerEvent]) -> Iterator[ProducerEvent]:
     """Find the events that explain a refusal."""
     here = [each for each in newest_first if each.place == refused.place]
-    found = (mover_past(refused.producer_epoch, here), writer_of(refused.known_sequence, here), loss(here))
-    return (each for each in found if each is not None)
+    causes = (mover_past(refused.producer_epoch, here), writer_of(refused.known_sequence, here), loss(here))
+    return (each for each in causes if each is not None)

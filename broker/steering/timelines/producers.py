@@ -307,5 +307,5 @@ def _answer_to(response: ProduceResponse, key: Key) -> ErrorCode:
 def _place_of(key: Key, ctx: RequestContext) -> Place:
     """Return topic name and partition, even if the request has only the topic id."""
     name, topic_id, index = key
-    found = ctx.cluster.image.topics_by_id.get(topic_id) if topic_id is not None else None
-    return (name if found is None else found.name), index
+    topic = ctx.cluster.image.topics_by_id.get(topic_id) if topic_id is not None else None
+    return (name if topic is None else topic.name), index

@@ -50,9 +50,9 @@ def ask(known: SessionCache, asked: FetchRequest, now_ms: int = 0) -> Fetching:
 
 def answered(known: SessionCache, fetching: Fetching, now_ms: int = 0, **fields: Any) -> tuple[int, list[int]]:
     """Session id and the partitions in the answer, where each has these fields."""
-    answers = [(each, PartitionData(each.asked.partition, **fields)) for each in fetching.interests]
+    answers = [(each, PartitionData(each.wanted.partition, **fields)) for each in fetching.interests]
     session_id, reported = fetching.answer(known, answers, now_ms)
-    return session_id, [each.asked.partition for each, _ in reported]
+    return session_id, [each.wanted.partition for each, _ in reported]
 
 
 def opened(known: SessionCache, *partitions: int, now_ms: int = 0, replica: int = -1) -> int:
@@ -145,7 +145,7 @@ def test_partitions_are_added_changed_and_forgotten() -> None:
     asked = request(1, 2, 3, session=(session_id, 1), forgotten=(0, 3))
     asked.topics[0].partitions[0].fetch_offset = 9
     fetching = ask(known, asked)
-    assert [(each.asked.partition, each.asked.fetch_offset) for each in fetching.interests] == [(1, 9), (2, 0)]
+    assert [(each.wanted.partition, each.wanted.fetch_offset) for each in fetching.interests] == [(1, 9), (2, 0)]
 
 
 def test_a_session_by_ids_goes_by_ids() -> None:
@@ -164,7 +164,7 @@ def test_a_partition_twice_in_a_full_fetch_counts_once() -> None:
     asked = request(0, 0)
     asked.topics[0].partitions[1].fetch_offset = 5
     (interest,) = ask(cache(), asked).interests
-    assert interest.asked.fetch_offset == 5
+    assert interest.wanted.fetch_offset == 5
 
 
 def test_an_unchanged_partition_is_left_out() -> None:
@@ -218,12 +218,12 @@ def test_who_had_records_comes_last_next_time() -> None:
     session_id = opened(known, 0, 1, 2)
     fetching = ask(known, request(session=(session_id, 1)))
     answers = [
-        (each, PartitionData(each.asked.partition, records=b"x" if each.asked.partition == 0 else b""))
+        (each, PartitionData(each.wanted.partition, records=b"x" if each.wanted.partition == 0 else b""))
         for each in fetching.interests
     ]
     fetching.answer(known, answers, 0)
     later = ask(known, request(session=(session_id, 2)))
-    assert [each.asked.partition for each in later.interests] == [1, 2, 0]
+    assert [each.wanted.partition for each in later.interests] == [1, 2, 0]
 
 
 # --- eviction --------------------------------------------------------------------------------------------------------

@@ -41,7 +41,12 @@ class SteeredClock:
 
     def __init__(self) -> None:
         clock = ManualClock()
-        self.now_ms, self.call_at, self.found, self.advance = clock.now_ms, clock.call_at, clock.found, clock.advance
+        self.now_ms, self.call_at, self.note_work, self.advance = (
+            clock.now_ms,
+            clock.call_at,
+            clock.note_work,
+            clock.advance,
+        )
         self.poll_deadline_ms = clock.poll_deadline_ms
         self.pushed_ms = 0
 

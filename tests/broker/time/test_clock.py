@@ -168,7 +168,7 @@ async def test_a_long_poll_that_begins_during_a_push_waits_from_its_end_on() -> 
             polls.append(clock.now_ms())
 
     client = asyncio.create_task(polling())
-    clock.call_at(start_ms + WEEK_MS // 2, clock.found)
+    clock.call_at(start_ms + WEEK_MS // 2, clock.note_work)
     await asyncio.sleep(0)
     await clock.push(WEEK_MS)
     assert polls == [start_ms + 500]

@@ -31,7 +31,7 @@ class Job:
         self.finds = [at_ms for at_ms in self.finds if at_ms not in found]
         if found:
             self.due = min(self.finds, default=None)
-            self.clock.found()
+            self.clock.note_work()
 
 
 def test_a_year_of_rounds_that_find_nothing_costs_one() -> None:

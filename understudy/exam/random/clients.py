@@ -94,15 +94,15 @@ class RecordProducer(Client):
         idempotent = self.options["role"] != "plain"
         name = self.options.get("transactional_id")
         options = {**self.chosen(PRODUCER_OPTIONS), **self.secured()}
-        made = self.exercise.producer(idempotent=idempotent, transactional_id=name, **options)
+        producer = self.exercise.producer(idempotent=idempotent, transactional_id=name, **options)
         self.settled, self.transaction, self.labels = set(), None, {}
         if name is not None:
             try:
-                made.call("init_transactions")
+                producer.call("init_transactions")
             except CallError:
-                self.attempt(made.close)
+                self.attempt(producer.close)
                 raise
-        self.handle = made
+        self.handle = producer
 
     def begin(self) -> bool:
         """Begin a transaction, if it has them; return whether it can send."""
@@ -239,23 +239,23 @@ class Reader(Client):
 
     def open(self) -> None:
         """Create it, and assign all partitions or subscribe. Raises CallError."""
-        made = self.exercise.consumer(**self.chosen(CONSUMER_OPTIONS), **self.secured())
+        consumer = self.exercise.consumer(**self.chosen(CONSUMER_OPTIONS), **self.secured())
         self.next, self.fresh, self.begun, self.epoch = {}, {}, set(), None
         self.rebalances.clear()
-        self.ids.append(made.name)
+        self.ids.append(consumer.name)
         topic = self.options["topic"]
         try:
             if self.group is None:
-                made.assign_many(topic, dict.fromkeys(range(self.partitions), 0))
+                consumer.assign_many(topic, dict.fromkeys(range(self.partitions), 0))
             else:
-                made.subscribe(topic)
+                consumer.subscribe(topic)
         except CallError:
-            self.attempt(made.close)
+            self.attempt(consumer.close)
             raise
-        self.handle = made
+        self.handle = consumer
         if self.group is None:
             for partition in range(self.partitions):
-                self.history.write("assigned", made.name, topic=topic, partition=partition, offset=0)
+                self.history.write("assigned", consumer.name, topic=topic, partition=partition, offset=0)
 
     def poll(self, timeout_ms: int = POLL_MS) -> int:
         """Poll once, write down the records and keep them in `last`; return their number."""

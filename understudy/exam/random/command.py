@@ -24,20 +24,22 @@ class BadOptions(Exception):
     """Options that contradict each other; the message is one sentence."""
 
 
-def add_options(made: ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     """Add the options."""
-    made.add_argument("--random", action="store_true", help="play schedules drawn from seeds instead of the scenarios")
-    made.add_argument("--seeds", metavar="A-B", help="with --random: the seeds (default 1-20)")
-    made.add_argument(
+    parser.add_argument(
+        "--random", action="store_true", help="play schedules drawn from seeds instead of the scenarios"
+    )
+    parser.add_argument("--seeds", metavar="A-B", help="with --random: the seeds (default 1-20)")
+    parser.add_argument(
         "--shrink",
         action="store_true",
         help="leave out steps that a finding does not need",
     )
-    made.add_argument(
+    parser.add_argument(
         "--schedule", metavar="FILE", action="append", default=[],
         help="play the schedule of a file that --save wrote, or all files of a folder (repeatable)",
     )  # fmt: skip
-    made.add_argument("--save", metavar="FOLDER", help="write a file for each finding, which --schedule plays again")
+    parser.add_argument("--save", metavar="FOLDER", help="write a file for each finding, which --schedule plays again")
 
 
 def is_wanted(arguments: Namespace) -> bool:
@@ -67,16 +69,16 @@ def seeds_of(text: str | None) -> range:
     """Return the seeds. Raises BadOptions."""
     if text is None:
         return SEEDS
-    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text, re.ASCII)
-    if found is None or int(found[2] or found[1]) < int(found[1]):
+    range_match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text, re.ASCII)
+    if range_match is None or int(range_match[2] or range_match[1]) < int(range_match[1]):
         raise BadOptions(f"--seeds needs A-B, such as 1-200, or one seed, not {text}")
-    return range(int(found[1]), int(found[2] or found[1]) + 1)
+    return range(int(range_match[1]), int(range_match[2] or range_match[1]) + 1)
 
 
-def paths_of(given: Sequence[str]) -> list[Path]:
+def paths_of(arguments: Sequence[str]) -> list[Path]:
     """Return the files, and those in the folders. Raises BadOptions: a folder has none, or two have the same name."""
     paths: list[Path] = []
-    for each in map(Path, given):
+    for each in map(Path, arguments):
         inside = sorted(each.glob("*.json")) if each.is_dir() else [each]
         if not inside:
             raise BadOptions(f"--schedule {each}: the folder has no file *.json; --save writes them")

@@ -66,23 +66,23 @@ def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
     clients = _clients(chance, chance.choice(casts), capabilities)
     about = faults.about(clients.values(), TOPICS)
     kinds = chance.sample(faults.FAULTS, chance.randrange(2, 7))
-    made: list[Step] = []
+    schedule_steps: list[Step] = []
     meeting: Sequence[str] = ()
     for number in range(chance.randrange(*LENGTH)):
         if chance.random() < FAULT_SHARE and (verbs := _fault(chance, kinds, about)):
             name, steps_of_fault = verbs
             meeting = faults.met_by(steps_of_fault) if chance.random() < MET_SHARE else ()
             lasts_ms = chance.choice(faults.LASTS_MS)
-            made.append(Step(number, FAULT, {"name": name, "steps": steps_of_fault, "lasts_ms": lasts_ms}))
+            schedule_steps.append(Step(number, FAULT, {"name": name, "steps": steps_of_fault, "lasts_ms": lasts_ms}))
             continue
         kind, fields = _step(chance, clients, meeting)
         meeting = ()
         if kind == "seek" and "seek" not in capabilities:
             kind, fields = "poll", {"client": fields["client"], "times": 1}
-        made.append(Step(number, kind, fields))
+        schedule_steps.append(Step(number, kind, fields))
     if chance.random() < CLOSED_SHARE:
-        made += [Step(len(made) + at, "close", {"client": name}) for at, name in enumerate(clients)]
-    return Schedule(seed, clients, made)
+        schedule_steps += [Step(len(schedule_steps) + at, "close", {"client": name}) for at, name in enumerate(clients)]
+    return Schedule(seed, clients, schedule_steps)
 
 
 def needs_of(schedule: Schedule) -> frozenset[str]:

@@ -74,8 +74,8 @@ def save(folder: str, library: str, findings: Mapping[str, Mapping[str, Any]]) -
     """Write a file for each finding, and return their paths. Raises OutputFileError: one exists already."""
     output_files.make_folder(folder, "--save")
     paths = []
-    for scenario, found in findings.items():
+    for scenario, finding in findings.items():
         path = str(Path(folder) / name_of(library, scenario))
-        output_files.write_new(path, (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode(), "--save")
+        output_files.write_new(path, (json.dumps(finding, indent=1, ensure_ascii=False) + "\n").encode(), "--save")
         paths.append(path)
     return paths

@@ -106,10 +106,10 @@ def findings(whole: History) -> list[Finding]:
         checks = importlib.import_module("pipeline.commands.histories")
     with tempfile.TemporaryDirectory(prefix="understudy-exam-") as folder:
         (Path(folder) / "history.jsonl").write_text(whole.lines(), encoding="utf-8")
-        found = checks.findings(folder)
+        broken_checks = checks.findings(folder)
     return [
         *(Finding(check, text) for check, text in whole.problems),
-        *(Finding(each.check.name, _sentence(each.check.title, each.count, each.rows)) for each in found),
+        *(Finding(each.check.name, _sentence(each.check.title, each.count, each.rows)) for each in broken_checks),
     ]
 
 

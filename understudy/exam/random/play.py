@@ -79,12 +79,12 @@ class Play:
         self.exercise, self.schedule, self.start = exercise, schedule, start
         self.history, self.healing = History(), Healing()
         self.ledger = ShareLedger()
-        self.clients: dict[str, Client] = {name: self._made(name, about) for name, about in schedule.clients.items()}
+        self.clients: dict[str, Client] = {name: self._opened(name, about) for name, about in schedule.clients.items()}
         self.used: set[str] = set()
         self.is_steered = getattr(exercise.cluster, "offers", STEERING) >= STEERING
         """Whether the cluster is Understudy's own; of any other one, only requests can be changed."""
 
-    def _made(self, name: str, options: Mapping[str, Any]) -> Client:
+    def _opened(self, name: str, options: Mapping[str, Any]) -> Client:
         arguments = self.exercise, self.history, name, options
         partitions = TOPICS[options["topic"]]
         match options["role"]:

@@ -82,10 +82,10 @@ class RandomRunner(Runner):
             self._playing.discard(driver)
             exercise.driver.__exit__(None, None, None)
         whole = oracle.completed(history, log_of(play, schedule))
-        found = [*oracle.findings(whole), *wire_findings(exercise)]
-        if not found:
+        findings = [*oracle.findings(whole), *wire_findings(exercise)]
+        if not findings:
             return Played([])
-        return Played(found, evidence_of(cluster), diagram_of(cluster, schedule), whole.events)
+        return Played(findings, evidence_of(cluster), diagram_of(cluster, schedule), whole.events)
 
     def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
         """Play a schedule; with a finding, several times, and then shrunk. It fails if a finding was repeated."""

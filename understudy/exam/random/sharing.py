@@ -56,10 +56,10 @@ class Sharer(Client):
 
     def open(self) -> None:
         """Create it, and subscribe. Raises CallError."""
-        made = share_consumer(self.exercise, self.options["group"])
-        self.names.append(made.name)
-        made.subscribe(self.options["topic"])
-        self.handle = made
+        consumer = share_consumer(self.exercise, self.options["group"])
+        self.names.append(consumer.name)
+        consumer.subscribe(self.options["topic"])
+        self.handle = consumer
 
     def share(self, kind: str = "accept", *, commit: bool = True, last: bool = False) -> int:
         """Poll, acknowledge all that was polled, and commit that; return the number of records.

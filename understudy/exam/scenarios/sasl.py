@@ -152,13 +152,13 @@ def register_refusal(name: str, title: str, needs: str, options: Callable[[], An
 
 WRONG = "wrong"
 register_refusal(
-    "wrong-password", "The password is wrong", "sasl_plain", lambda: security.password("PLAIN", given=WRONG)
+    "wrong-password", "The password is wrong", "sasl_plain", lambda: security.password("PLAIN", secret=WRONG)
 )
 register_refusal(
     "wrong-scram-password",
     "The password is wrong, and the mechanism SCRAM",
     "sasl_scram",
-    lambda: security.password("SCRAM-SHA-256", given=WRONG),
+    lambda: security.password("SCRAM-SHA-256", secret=WRONG),
 )
 register_refusal(
     "mechanism-not-enabled",
@@ -188,7 +188,7 @@ def consumer_wrong_password(exercise: Exercise) -> None:
     errors: list[LibraryError] = []
     until = time.monotonic() + exercise.timeout_ms / 2_000
     try:
-        consumer = exercise.consumer(**security.password("PLAIN", given=WRONG))
+        consumer = exercise.consumer(**security.password("PLAIN", secret=WRONG))
         consumer.assign()
         while not consumer.errors and time.monotonic() < until:
             consumer.poll(200)

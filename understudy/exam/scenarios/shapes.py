@@ -11,7 +11,7 @@ from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
 from understudy.exam.scenarios.consumers import SKIPPED, TRANSACTIONS, check_read
 from understudy.exam.scenarios.values import numbered
 
-MADE = "made"
+OWN_TOPIC = "made"
 
 
 @scenario(
@@ -29,8 +29,8 @@ def keys(exercise: Exercise) -> None:
     producer.send(["without"])
     producer.flush()
     exercise.require_acknowledged(producer)
-    found = [None if record.key is None else record.key.decode() for record in exercise.log()]
-    exercise.require(found == [*numbered(10, "key"), None], f"the keys in the log are {found}")
+    keys_in_log = [None if record.key is None else record.key.decode() for record in exercise.log()]
+    exercise.require(keys_in_log == [*numbered(10, "key"), None], f"the keys in the log are {keys_in_log}")
 
 
 @scenario(
@@ -48,8 +48,8 @@ def read_keys(exercise: Exercise) -> None:
     consumer = exercise.consumer()
     consumer.assign(0)
     check_read(exercise, consumer, numbered(10))
-    found = [record.get("key") for record in consumer.read]
-    exercise.require(found == numbered(10, "key"), f"the keys that were read are {found}")
+    keys_read = [record.get("key") for record in consumer.read]
+    exercise.require(keys_read == numbered(10, "key"), f"the keys that were read are {keys_read}")
 
 
 @scenario(
@@ -100,12 +100,12 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
 
     def _decompressed(exercise: Exercise, codec: str = _codec) -> None:
         compressing(exercise, codec)
-        exercise.cluster.topics.create(MADE, partitions=1, configs={"compression.type": codec})
+        exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs={"compression.type": codec})
         values = [f"{value} {'a' * 500}" for value in numbered(20)]
-        exercise.write(values[:10], topic=MADE)
-        exercise.write(values[10:], topic=MADE)
+        exercise.write(values[:10], topic=OWN_TOPIC)
+        exercise.write(values[10:], topic=OWN_TOPIC)
         consumer = exercise.consumer()
-        consumer.assign(5, topic=MADE)
+        consumer.assign(5, topic=OWN_TOPIC)
         check_read(exercise, consumer, values[5:])
 
     scenario(
@@ -201,19 +201,19 @@ def interleaved_aborted(exercise: Exercise) -> None:
 def compacted(exercise: Exercise) -> None:
     """Overwrite most keys of the first batches, and compact."""
     settings = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
-    exercise.cluster.topics.create(MADE, partitions=1, configs=settings)
-    topic = exercise.cluster.topics[MADE]
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=settings)
+    topic = exercise.cluster.topics[OWN_TOPIC]
     for part in range(6):
         rows = ({"key": f"key{number % (part + 2)}", "value": f"{part}-{number} {'a' * 150}"} for number in range(10))
         topic.write(*({**row, "partition": 0} for row in rows))
     exercise.cluster.clock.advance(seconds=5)
     topic.write({"key": "last", "value": "last", "partition": 0})  # begins a segment: the active one is not compacted
     exercise.cluster.compaction.run()
-    log = exercise.log(MADE)
+    log = exercise.log(OWN_TOPIC)
     exercise.require_situation(len(log) < 60, "the log was not compacted")
     consumer = exercise.consumer()
-    consumer.assign(0, topic=MADE)
-    check_read(exercise, consumer, exercise.log_values(MADE))
+    consumer.assign(0, topic=OWN_TOPIC)
+    check_read(exercise, consumer, exercise.log_values(OWN_TOPIC))
     offsets = [record["offset"] for record in consumer.read]
     exercise.require(offsets == [record.offset for record in log], f"the offsets that were reported are {offsets}")
 
