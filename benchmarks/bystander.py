@@ -76,13 +76,13 @@ def _ended() -> bool:
 
 
 def _read(peer: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = peer.recv(size - len(found))
+    content = b""
+    while len(content) < size:
+        more = peer.recv(size - len(content))
         if not more:
             raise ConnectionError("the broker closed the connection")
-        found += more
-    return found
+        content += more
+    return content
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------
@@ -194,19 +194,19 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(PARTS), help="parts to measure")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.ask:
-        ask(given.ask)
+    options = parser.parse_args()
+    if options.ask:
+        ask(options.ask)
         return 0
     waits: list[Wait] = []
-    for part in given.only.split(","):
+    for part in options.only.split(","):
         with understudy.start() as kafka:
             for each in PARTS[part]:
                 for wait in each(kafka):
                     print(wait.line(), flush=True)
                     waits.append(wait)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(each) for each in waits]))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in waits]))
     return int(any(each.missed for each in waits))
 
 

@@ -99,13 +99,13 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--grow", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    for case in given.only.split(","):
-        for target in given.targets.split(","):
-            count = max(int(CASES[case][1] * given.scale), 1)
-            if given.grow:
+    for case in options.only.split(","):
+        for target in options.targets.split(","):
+            count = max(int(CASES[case][1] * options.scale), 1)
+            if options.grow:
                 grow(target, case, count)
             else:
                 print(measure(target, case, count).line(), flush=True)

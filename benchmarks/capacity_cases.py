@@ -53,8 +53,8 @@ def _until_coordinator(client: Client, kind: int) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
-        (found,) = client.ask([(ApiKey.FIND_COORDINATOR, 4, request)])
-        if found.coordinators[0].error_code is ErrorCode.NONE:
+        (answer,) = client.ask([(ApiKey.FIND_COORDINATOR, 4, request)])
+        if answer.coordinators[0].error_code is ErrorCode.NONE:
             return
         time.sleep(0.2)
     raise TimeoutError("no coordinator")
@@ -62,9 +62,9 @@ def _until_coordinator(client: Client, kind: int) -> None:
 
 def _topic(client: Client, name: str, partitions: int) -> UUID:
     request = CreateTopicsRequest(topics=[CreatableTopic(name, partitions, 1)], timeout_ms=60_000)
-    (found,) = client.ask([(ApiKey.CREATE_TOPICS, 7, request)])
-    assert found.topics[0].error_code is ErrorCode.NONE, found
-    topic_id: UUID = found.topics[0].topic_id
+    (answer,) = client.ask([(ApiKey.CREATE_TOPICS, 7, request)])
+    assert answer.topics[0].error_code is ErrorCode.NONE, answer
+    topic_id: UUID = answer.topics[0].topic_id
     return topic_id
 
 
@@ -147,19 +147,21 @@ def classic_members(server: Server, stack: ExitStack, count: int) -> None:
     joined = first.answer()
     members = [joined, *(client.answer() for client in others)]
     assert all(each.error_code is ErrorCode.NONE for each in members), members
-    given = [SyncGroupRequestAssignment(each.member_id, b"a") for each in members]
+    assignments = [SyncGroupRequestAssignment(each.member_id, b"a") for each in members]
     for client, each in zip(clients, members, strict=True):
         leads = each.member_id == each.leader
         client.send(
-            ApiKey.SYNC_GROUP, 2, SyncGroupRequest("g", each.generation_id, each.member_id, given if leads else ())
+            ApiKey.SYNC_GROUP,
+            2,
+            SyncGroupRequest("g", each.generation_id, each.member_id, assignments if leads else ()),
         )
     for client in clients:
         assert client.answer().error_code is ErrorCode.NONE
 
 
 def _described(admin: Client) -> Any:
-    (found,) = admin.ask([(ApiKey.DESCRIBE_GROUPS, 1, DescribeGroupsRequest(["g"]))])
-    return found.groups[0]
+    (answer,) = admin.ask([(ApiKey.DESCRIBE_GROUPS, 1, DescribeGroupsRequest(["g"]))])
+    return answer.groups[0]
 
 
 def consumer_members(server: Server, stack: ExitStack, count: int) -> None:

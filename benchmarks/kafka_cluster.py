@@ -26,7 +26,7 @@ _REPLICATED = {
 def commands(port: int, folder: Path) -> list[list[str]]:
     """Format the folders, and return the commands of the brokers; the first one listens on `port`."""
     controller = free_port()
-    made = []
+    brokers = []
     for node in range(1, _BROKERS + 1):
         own = folder / f"broker-{node}"
         own.mkdir()
@@ -40,16 +40,16 @@ def commands(port: int, folder: Path) -> list[list[str]]:
             "advertised.listeners": listens,
             **_REPLICATED,
         }
-        made.append(kafka(port, own, more=more))
-    return made
+        brokers.append(kafka(port, own, more=more))
+    return brokers
 
 
 def main() -> None:
     """Start the brokers, and end them with this process; their data is discarded."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--port", type=int, required=True)
-    asked.add_argument("--folder", type=Path, required=True)
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     brokers: list[subprocess.Popen[bytes]] = []
     try:

@@ -12,9 +12,9 @@ from benchmarks.librdkafka import Mock
 
 def main() -> None:
     """Serve until the process is ended."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--port-file", type=Path, required=True)
-    file: Path = asked.parse_args().port_file
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--port-file", type=Path, required=True)
+    file: Path = parser.parse_args().port_file
     with Mock() as mock:
         partial = file.with_suffix(".partial")
         partial.write_text(mock.bootstrap.rpartition(":")[2])

@@ -85,8 +85,8 @@ async def rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> Heartbea
     joined = await asyncio.gather(*joining)
     assert all(each.error_code is ErrorCode.NONE for each in joined)
     ids, leader, generation = [each.member_id for each in joined], joined[0].leader, joined[0].generation_id
-    given = [SyncGroupRequestAssignment(each, bytes(40)) for each in ids]
-    syncs = [SyncGroupRequest(group, generation, each, given if each == leader else ()) for each in ids]
+    assignments = [SyncGroupRequestAssignment(each, bytes(40)) for each in ids]
+    syncs = [SyncGroupRequest(group, generation, each, assignments if each == leader else ()) for each in ids]
     synced = await asyncio.gather(
         *(peer.call(ApiKey.SYNC_GROUP, 3, sync) for peer, sync in zip(peers, syncs, strict=True))
     )
@@ -245,11 +245,11 @@ async def _profiled(name: str, count: int, *, costs_only: bool) -> None:
 
 def main() -> None:
     """Measure and print."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--operation", default="", help="only those whose title has this in it")
-    asked.add_argument("--count", type=int, default=2000, help="about how often each is done")
-    asked.add_argument("--costs", action="store_true", help="print processor times only")
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--operation", default="", help="only those whose title has this in it")
+    parser.add_argument("--count", type=int, default=2000, help="about how often each is done")
+    parser.add_argument("--costs", action="store_true", help="print processor times only")
+    options = parser.parse_args()
     inside.run(lambda: _profiled(options.operation, options.count, costs_only=options.costs))
 
 

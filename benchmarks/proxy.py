@@ -98,13 +98,13 @@ def main() -> None:
         wires = {name: stack.enter_context(Wire(address)) for name, address in ways.items()}
         print(f"| us per request | {' | '.join(ways)} |\n|---|{'---|' * len(ways)}")
         for case, call in CASES.items():
-            found: dict[str, list[float]] = {name: [] for name in ways}
+            times_by_way: dict[str, list[float]] = {name: [] for name in ways}
             for wire in wires.values():
                 measure(wire, call)
             for _ in range(ROUNDS):
                 for name, wire in wires.items():
-                    found[name].append(measure(wire, call))
-            medians = {name: statistics.median(values) for name, values in found.items()}
+                    times_by_way[name].append(measure(wire, call))
+            medians = {name: statistics.median(values) for name, values in times_by_way.items()}
             cells = [f"{each:.0f} ({each / medians['direct']:.1f}x)" for each in medians.values()]
             print(f"| {case} | {' | '.join(cells)} |", flush=True)
 

@@ -11,7 +11,7 @@ from pipeline.schemas import ddl, segments
 from pipeline.workers import settle
 
 PARTS = 4
-_MADE: dict[str, pa.RecordBatch] = {}
+_BATCHES: dict[str, pa.RecordBatch] = {}
 """Batches of a worker, built once and reused."""
 
 
@@ -41,10 +41,10 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         settle()
-        if self._path not in _MADE:
-            _MADE[self._path] = next(read_segments(self._path, columns=self._names))
+        if self._path not in _BATCHES:
+            _BATCHES[self._path] = next(read_segments(self._path, columns=self._names))
         left = partition.value
         while left:
-            rows = _MADE[self._path].slice(0, left)
+            rows = _BATCHES[self._path].slice(0, left)
             left -= rows.num_rows
             yield rows

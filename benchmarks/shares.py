@@ -167,12 +167,12 @@ def _one(member: Any, offset: int) -> None:
     until = time.perf_counter() + 30
     while time.perf_counter() < until:
         try:
-            found = [each.offset() for each in member.poll(_POLL_S) if each.error() is None]
+            offsets = [each.offset() for each in member.poll(_POLL_S) if each.error() is None]
         except KafkaException as error:
             raise ClientError(str(error)) from error
-        if found:
-            if found != [offset]:
-                raise AssertionError(f"record {offset} was due, and {found[:5]} came")
+        if offsets:
+            if offsets != [offset]:
+                raise AssertionError(f"record {offset} was due, and {offsets[:5]} came")
             return
     raise ClientError(f"record {offset} did not arrive")
 

@@ -86,9 +86,9 @@ class Group:
         """Run the same query with Spark's own Kafka source, on a broker with the directory."""
         server = ServerProcess(command_line(data_dir=path, port=0, control_port="off"))
         try:
-            given = {"kafka.bootstrap.servers": server.ready.bootstrap_servers[0], "subscribe": TOPIC}
-            given |= {"startingOffsets": "earliest", "kafka.fetch.max.wait.ms": "10"}
-            frame = self.spark.read.format("kafka").options(**given).load()
+            options = {"kafka.bootstrap.servers": server.ready.bootstrap_servers[0], "subscribe": TOPIC}
+            options |= {"startingOffsets": "earliest", "kafka.fetch.max.wait.ms": "10"}
+            frame = self.spark.read.format("kafka").options(**options).load()
             self.measure("connector", size, lambda: _summed(frame, size), warm=WARM)
         finally:
             server.stop()

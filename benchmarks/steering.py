@@ -115,16 +115,16 @@ def round_trip(producers: list[Producer], consumers: list[Consumer], value: byte
 def reset(quick: bool) -> Iterator[Figure]:
     """Time `POST /v1/reset` with a hundred topics and ten connected clients, which recover by themselves."""
     names = [f"t{number}:1" for number in range(TOPICS)]
-    took, asked, recovered = [], [], []
+    took, requests_ms, recovered = [], [], []
     with understudy.start(topics=names, settings=SETTINGS) as kafka, connected(kafka.bootstrap_servers) as clients:
         for number in range(3 if quick else 12):
             round_trip(*clients, f"{number}".encode())
-            asked.append(timed_ms(kafka.health))
+            requests_ms.append(timed_ms(kafka.health))
             took.append(timed_ms(kafka.reset))
             recovered.append(timed_ms(partial(round_trip, *clients, f"{number}, again".encode())))
             assert len(kafka.topics.list()) >= TOPICS
     yield median_of(f"reset, {TOPICS} topics, {CLIENTS} clients connected", took, 20)
-    yield median_of("of that, asking anything at all", asked)
+    yield median_of("of that, asking anything at all", requests_ms)
     yield median_of("until all ten clients have written and read again", recovered)
 
 
@@ -149,9 +149,9 @@ def clusters(quick: bool) -> Iterator[Figure]:
             took, ends = [], []
             for _ in range(rounds):
                 begun = time.perf_counter()
-                made = kafka.clusters.create(brokers=brokers, topics=topics)
+                cluster = kafka.clusters.create(brokers=brokers, topics=topics)
                 took.append((time.perf_counter() - begun) * 1e3)
-                ends.append(timed_ms(made.stop))
+                ends.append(timed_ms(cluster.stop))
             yield median_of(f"new cluster, brokers: {brokers}", took, most)
             yield median_of(f"its end, brokers: {brokers}", ends)
         used_s = processor_s()

@@ -237,9 +237,9 @@ class Server:
 
     def records(self, topic: str, partitions: int = 1) -> int:
         """Return how many records a topic has, by the ends of its partitions."""
-        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}  # type: ignore[no-untyped-call]
+        latest = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}  # type: ignore[no-untyped-call]
         admin = self._admin()  # kept alive: its requests end with it
-        return sum(each.result(20).offset for each in admin.list_offsets(asked).values())
+        return sum(each.result(20).offset for each in admin.list_offsets(latest).values())
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, **QUIET, **self.kind.client})

@@ -163,7 +163,7 @@ def table(report: Report) -> list[str]:
     for api, (count, codes, texts) in rows.items():
         names = ", ".join(code for code, _ in codes.most_common(4)) + (", ..." if len(codes) > 4 else "")
         lines.append(f"{api:{width}}  {count:7}  {len(texts):6}  {names}")
-    lines += ["", *(str(differing) for differing in report.found), report.lines()[0]]
+    lines += ["", *(str(differing) for differing in report.differing), report.lines()[0]]
     return lines
 
 
@@ -193,7 +193,7 @@ def as_json(report: Report) -> dict[str, object]:
                     for difference in differing.differences
                 ],
             }
-            for differing in report.found
+            for differing in report.differing
         ],
     }
 

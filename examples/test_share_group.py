@@ -15,13 +15,13 @@ import understudy
 
 def worker(kafka: understudy.Cluster) -> ShareConsumer:
     """A member that acknowledges each task by itself."""
-    made = ShareConsumer({
+    consumer = ShareConsumer({
         "bootstrap.servers": kafka.bootstrap_servers,
         "group.id": "workers",
         "share.acknowledgement.mode": "explicit",
     })  # fmt: skip
-    made.subscribe(["tasks"])
-    return made
+    consumer.subscribe(["tasks"])
+    return consumer
 
 
 def take(consumer: ShareConsumer) -> Message:

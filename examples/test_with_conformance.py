@@ -14,6 +14,6 @@ def test_a_lost_response_breaks_no_rule(kafka: understudy.Cluster) -> None:
         producer.produce("orders", f"order {number}")
         assert producer.flush(20) == 0
 
-    found = kafka.conformance()
-    assert not found.errors, str(found)
-    assert "i03-sequence" in found.kept  # it had an occasion to be broken, and was not
+    report = kafka.conformance()
+    assert not report.errors, str(report)
+    assert "i03-sequence" in report.kept  # it had an occasion to be broken, and was not

@@ -237,8 +237,8 @@ class ApplicationRun(Engine):
         return -1 if log is None else log.log_end_offset
 
     def _log(self, topic: str, partition: int) -> PartitionLog | None:
-        found = self.servers.cluster.partitions.get((topic, partition))
-        return None if found is None else log_of(found)
+        led = self.servers.cluster.partitions.get((topic, partition))
+        return None if led is None else log_of(led)
 
     async def calm(self, within_s: float) -> bool:
         """Wait until the planned faults are over, end them, and wait until the program has nothing left to do.

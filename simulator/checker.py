@@ -54,14 +54,14 @@ def _check_records(history: History, there: Mapping[bytes, list[tuple[Place, int
         if value not in history.records:
             history.violate(f"{value!r} is in a log, but no client sent it")
     for sent in history.records.values():
-        found = there.get(sent.value, [])
-        if len(found) > 1:
-            history.violate(f"{_shown(sent)} is in the log {len(found)} times: {found}")
-        elif found:
-            _check_place(history, sent, *found[0])
-        if sent.transaction is None and sent.fate == "acked" and not found:
+        places = there.get(sent.value, [])
+        if len(places) > 1:
+            history.violate(f"{_shown(sent)} is in the log {len(places)} times: {places}")
+        elif places:
+            _check_place(history, sent, *places[0])
+        if sent.transaction is None and sent.fate == "acked" and not places:
             history.violate(f"{_shown(sent)} was acknowledged, but is lost")
-        if sent.transaction is None and sent.fate == "refused" and found:
+        if sent.transaction is None and sent.fate == "refused" and places:
             history.violate(f"{_shown(sent)} was refused, but is in the log")
 
 

@@ -216,12 +216,12 @@ class Servers:
     @property
     def broken(self) -> list[int]:
         """Brokers that run and have a disk that failed, or is about to."""
-        found = []
+        broken_ids = []
         for node in self.cluster.nodes.values():
             is_offline = any(log_dir.is_offline for log_dir in node.log_dirs)
             if node.up and (is_offline or disk_of(node).faults_planned):
-                found.append(node.id)
-        return found
+                broken_ids.append(node.id)
+        return broken_ids
 
     def near_last_epoch(self, chance: Random, spared: str) -> str | None:
         """Raise a transactional id's epoch to one of the last; return the id, None if none was found.
@@ -308,8 +308,8 @@ class Servers:
 
         The controller's own operation also allows unclean elections, which may lose acknowledged records.
         """
-        machine, found = self.cluster.metadata.machine, self.cluster.image.partition(topic, index)
-        if found is None or broker not in found.isr:
+        machine, partition = self.cluster.metadata.machine, self.cluster.image.partition(topic, index)
+        if partition is None or broker not in partition.isr:
             return False
         try:
             self.cluster.metadata.submit(
@@ -335,27 +335,27 @@ class Servers:
 
     def hold_follower(self, topic: str, index: int, broker: int) -> int:
         """Stop the fetches of an in-sync follower; return the leader, 0 if the broker is not such a follower."""
-        found = self.cluster.partitions[topic, index]
-        state = found.state
-        if broker in found.held or broker == state.leader or broker not in state.isr or state.leader not in self.up:
+        partition = self.cluster.partitions[topic, index]
+        state = partition.state
+        if broker in partition.held or broker == state.leader or broker not in state.isr or state.leader not in self.up:
             return 0
-        found.held |= {broker}
+        partition.held |= {broker}
         return state.leader
 
     def take_out_of_sync(self, topic: str, index: int, broker: int) -> bool:
         """Remove a held follower from the ISR, as its leader does after a while; return whether that was possible."""
-        found, machine = self.cluster.image.partition(topic, index), self.cluster.metadata.machine
-        if found is None or broker not in found.isr or found.leader in (NO_LEADER, broker):
+        partition, machine = self.cluster.image.partition(topic, index), self.cluster.metadata.machine
+        if partition is None or broker not in partition.isr or partition.leader in (NO_LEADER, broker):
             return False
-        rest = tuple(each for each in found.isr if each != broker)
+        rest = tuple(each for each in partition.isr if each != broker)
         self.cluster.metadata.submit(lambda _now_ms: machine.change_isr(topic, index, rest))
         return True
 
     def let_go(self, topic: str, index: int, broker: int) -> None:
         """Let a held follower fetch again, and rejoin the ISR once it has caught up."""
-        found = self.cluster.partitions[topic, index]
-        found.held -= {broker}
-        found.replicate()
+        partition = self.cluster.partitions[topic, index]
+        partition.held -= {broker}
+        partition.replicate()
         expand(self.cluster, topic, index)
 
     async def push_clock(self, ms: int) -> None:

@@ -153,11 +153,11 @@ class CoordinatorFaults:
                 return False
             nodes = servers.cluster.nodes.values()
             runtimes = [each for node in nodes if node.up for each in node.coordinators.transactions.values()]
-            found = [own for each in runtimes if (own := each.machine.transactions.get(name)) is not None]
+            copies = [own for each in runtimes if (own := each.machine.transactions.get(name)) is not None]
             holds = servers.cluster.markers.holds
-            if any(own.producer_epoch >= MAX_EPOCH - 1 for own in found) and holds.held(name) is None:
+            if any(own.producer_epoch >= MAX_EPOCH - 1 for own in copies) and holds.held(name) is None:
                 holds.hold(name, Step.PREPARE)
-            if any(own.producer_epoch == MAX_EPOCH for own in found) and (holds.held(name) or (None, False))[1]:
+            if any(own.producer_epoch == MAX_EPOCH for own in copies) and (holds.held(name) or (None, False))[1]:
                 return True
             await sleep_ms(_LOOK_MS)
         return False

@@ -33,34 +33,36 @@ _MEMBERS = {"consumer member": ConsumerGroup, "streams member": StreamsGroup}
 
 def all_transitions() -> set[Transition]:
     """Return the transitions that the state machines' tables allow; for members, from each state to each other one."""
-    found = {("transaction", old.name, new.name) for new, before in VALID_PREVIOUS.items() for old in before}
-    found |= {("classic group", old.name, new.name) for new, before in ENTERED_FROM.items() for old in before}
+    transitions = {("transaction", old.name, new.name) for new, before in VALID_PREVIOUS.items() for old in before}
+    transitions |= {("classic group", old.name, new.name) for new, before in ENTERED_FROM.items() for old in before}
     for event, pairs in _RECORDS.items():
-        found |= {(f"share record, {event}", old.name, new.name) for old, new in pairs}
+        transitions |= {(f"share record, {event}", old.name, new.name) for old, new in pairs}
     states = [_LEFT, *(each.name for each in MemberState if each is not MemberState.UNKNOWN)]
-    found |= {(kind, old, new) for kind in _MEMBERS for old in states for new in states if old != new}
-    return found
+    transitions |= {(kind, old, new) for kind in _MEMBERS for old in states for new in states if old != new}
+    return transitions
 
 
 @contextmanager
 def observed() -> Iterator[Counter[Transition]]:
     """Count transitions within the block, including those when a log is replayed."""
-    found: Counter[Transition] = Counter()
+    counts: Counter[Transition] = Counter()
     with ExitStack() as stack:
-        stack.enter_context(_watched(TransactionMachine, "replay", _transaction, "transaction", found))
-        stack.enter_context(_watched(ClassicGroup, "enter", lambda group, *_: group.state.name, "classic group", found))
+        stack.enter_context(_watched(TransactionMachine, "replay", _transaction, "transaction", counts))
+        stack.enter_context(
+            _watched(ClassicGroup, "enter", lambda group, *_: group.state.name, "classic group", counts)
+        )
         for event in _RECORDS:
             stack.enter_context(
-                _watched(InFlightState, event, lambda one, *_: one.state.name, f"share record, {event}", found)
+                _watched(InFlightState, event, lambda one, *_: one.state.name, f"share record, {event}", counts)
             )
         for kind, group in _MEMBERS.items():
-            stack.enter_context(_watched(group, "replay", _member, kind, found))
-        yield found
+            stack.enter_context(_watched(group, "replay", _member, kind, counts))
+        yield counts
 
 
 @contextmanager
 def _watched(
-    owner: type, method: str, state: Callable[..., str], machine: str, found: Counter[Transition]
+    owner: type, method: str, state: Callable[..., str], machine: str, counts: Counter[Transition]
 ) -> Iterator[None]:
     """Count the changes of an object's ``state`` by calls of a method."""
     original = getattr(owner, method)
@@ -68,7 +70,7 @@ def _watched(
     def counted(self: Any, *arguments: Any, **named: Any) -> Any:
         old = state(self, *arguments)
         result = original(self, *arguments, **named)
-        found[machine, old, state(self, *arguments)] += 1
+        counts[machine, old, state(self, *arguments)] += 1
         return result
 
     setattr(owner, method, counted)
@@ -88,10 +90,10 @@ def _member(group: Any, record: Any, *_: Any) -> str:
     return _LEFT if known is None else str(known.state.name)
 
 
-def table(found: Counter[Transition]) -> list[str]:
+def table(counts: Counter[Transition]) -> list[str]:
     """Return a line for each transition that the tables allow, with the number of times it was reached."""
     width = max(len(f"{machine}: {old} -> {new}") for machine, old, new in all_transitions())
     return [
-        f"{f'{machine}: {old} -> {new}':<{width}}  {found[machine, old, new] or 'never'}"
+        f"{f'{machine}: {old} -> {new}':<{width}}  {counts[machine, old, new] or 'never'}"
         for machine, old, new in sorted(all_transitions())
     ]

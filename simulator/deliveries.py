@@ -87,7 +87,7 @@ class Deliveries:
         """Whether no fault was under way since then, and for :data:`SLACK_US` before."""
         return self.disturbed_us() + SLACK_US < since_us
 
-    def given(self, group: str, place: Place, offset: int, lock: Lock, now_ms: int) -> None:
+    def note_delivery(self, group: str, place: Place, offset: int, lock: Lock, now_ms: int) -> None:
         """Check and note the delivery of a record to a member; ``lock.count`` is its delivery count."""
         one, last = self.records[group, place][offset], self.records[group, place][offset].last
         what = f"{group}: {place[0]}-{place[1]} offset {offset} is delivered to {lock.member}"

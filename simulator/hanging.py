@@ -139,7 +139,7 @@ class HangingTransactions:
 
     def hanging(self) -> list[Hanging]:
         """List the transactions that hang now."""
-        found: dict[Hanging, None] = {}
+        transactions: dict[Hanging, None] = {}
         for each, why in self._lost():
             for place in sorted(each.places):
                 partition = self._servers.cluster.partitions.get(place)
@@ -149,8 +149,8 @@ class HangingTransactions:
                     continue
                 if not self._is_known(each.transactional_id, place):
                     first, epoch = own.transaction_first_offset, own.producer_epoch
-                    found[Hanging(place, first, each.producer_id, epoch, own.coordinator_epoch, why)] = None
-        return list(found)
+                    transactions[Hanging(place, first, each.producer_id, epoch, own.coordinator_epoch, why)] = None
+        return list(transactions)
 
     def judged(self, history: History) -> tuple[list[str], list[str]]:
         """Return the broken promises that count; and what Kafka breaks, too, and why."""
@@ -179,7 +179,7 @@ def unreplicated(log: PartitionLog, index: int, now_ms: int) -> list[Uncertain]:
     ``places`` are the partitions that only those records have.
     """
     replicated: dict[str, TransactionRecord] = {}
-    found = []
+    problems = []
     for batch in log.reader.replay_from(log.log_start_offset) if log.high_watermark < log.log_end_offset else ():
         for each in () if batch.is_control else read_records(batch):
             record = decode(each.key, each.value)
@@ -193,7 +193,7 @@ def unreplicated(log: PartitionLog, index: int, now_ms: int) -> list[Uncertain]:
                 before = None if known is None else known.partitions
                 if known is None or (known.producer_id, known.state) != (record.producer_id, TransactionState.ONGOING):
                     before = None
-                found.append(
+                problems.append(
                     Uncertain(
                         record.transactional_id,
                         record.producer_id,
@@ -203,4 +203,4 @@ def unreplicated(log: PartitionLog, index: int, now_ms: int) -> list[Uncertain]:
                         (index, each.offset, batch.partition_leader_epoch),
                     )
                 )
-    return found
+    return problems

@@ -60,7 +60,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ObtainedEpoch:
     """Producer id and epoch that a transactional id got, and the instance of the client that got them."""
 
     producer_id: int
@@ -81,7 +81,7 @@ class History:
     """Returns the highest epoch that a producer may get now."""
     records: dict[bytes, Sent] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
-    epochs: dict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))
+    epochs: dict[str, list[ObtainedEpoch]] = field(default_factory=lambda: defaultdict(list))
     owners_of_ids: dict[int, str] = field(default_factory=dict)
     seen: dict[str, dict[Place, list[tuple[int, bytes]]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
@@ -130,7 +130,7 @@ class History:
 
     # --- producers ---------------------------------------------------------------------------------------------------
 
-    def given(self, name: str, instance: str, producer_id: int, epoch: int, began_us: int) -> None:
+    def note_producer_epoch(self, name: str, instance: str, producer_id: int, epoch: int, began_us: int) -> None:
         """Check and note an id and epoch from InitProducerId or EndTxn; ``began_us`` is when the request was sent."""
         owner = self.owners_of_ids.setdefault(producer_id, name)
         if owner != name:
@@ -148,15 +148,15 @@ class History:
         known, at = self.epochs[name], len(self.epochs[name])
         while at and known[at - 1].producer_id == producer_id and known[at - 1].epoch > epoch:
             at -= 1
-        known.insert(at, Given(producer_id, epoch, instance, self.now_us()))
+        known.insert(at, ObtainedEpoch(producer_id, epoch, instance, self.now_us()))
 
     def acted(self, name: str, instance: str, began_us: int, what: str) -> None:
         """Check a successful request of a transactional producer: it must not have been fenced before the request."""
-        for given in reversed(self.epochs[name]):
-            if given.instance == instance:
+        for holder in reversed(self.epochs[name]):
+            if holder.instance == instance:
                 return
-            if given.at_us < began_us:
-                self.violate(f"{what} of {instance} succeeded though {given.instance} had fenced it before")
+            if holder.at_us < began_us:
+                self.violate(f"{what} of {instance} succeeded though {holder.instance} had fenced it before")
                 return
 
     def ended(self, instance: str, transactional_id: str, why: str, *, calm: bool) -> None:
@@ -209,9 +209,9 @@ class History:
             self.violate(f"{group}, generation {generation}: {member} was given two assignments")
         self.generations[group] = max(self.generations.get(group, -1), generation)
 
-    def offsets_fetched(self, group: str, found: Mapping[Place, int], floor: Mapping[Place, int]) -> None:
+    def offsets_fetched(self, group: str, committed: Mapping[Place, int], floor: Mapping[Place, int]) -> None:
         """Check committed offsets that a member got; ``floor`` are those acknowledged before its request."""
-        for place, offset in found.items():
+        for place, offset in committed.items():
             lowest = floor.get(place, -1)
             if offset < lowest and offset not in self.doubtful[group, place]:
                 key = group, place

@@ -37,17 +37,17 @@ class LogState:
 
 def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
     """Return partition -> state of a broker's replica."""
-    found = {}
+    states = {}
     for partition in cluster.partitions.values():
         log = partition.logs.get(broker)
         if log is not None and not log.offline:
             epochs = tuple(each for each in log.epochs.entries if each.start_offset < log.log_end_offset)
             held_from, known = log.producers.first_unstable_offset, log.producers.producers.values()
             begun = [each.transaction_first_offset for each in known if each.transaction_first_offset is not None]
-            found[partition.name] = LogState(
+            states[partition.name] = LogState(
                 log.log_end_offset, epochs, producers_of(log), min(begun, default=None), held_from
             )
-    return found
+    return states
 
 
 def producers_of(log: PartitionLog) -> str:

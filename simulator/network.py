@@ -346,8 +346,8 @@ class Network:
     def _listen(self, factory: Callable[[], Any], _host: str, port: int) -> Listener:
         if port in self.listeners:
             raise OSError(errno.EADDRINUSE, "address in use")
-        made = self.listeners[port] = Listener(self, factory, port)
-        return made
+        listener = self.listeners[port] = Listener(self, factory, port)
+        return listener
 
     async def connect(self, client: str, port: int) -> Link:
         """Connect a client, which takes a round trip.

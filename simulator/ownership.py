@@ -37,7 +37,7 @@ class Ownership:
     newest: dict[tuple[str, Place], tuple[int, str]] = field(default_factory=dict)
     """Group and partition -> time of its last assignment, and the member id that got it."""
 
-    def given(
+    def note_assignment(
         self, group: str, owner: str, member: str, epoch: int, places: frozenset[Place], sent_ms: int, now_ms: int
     ) -> None:
         """Check and note a heartbeat response: the member has these partitions in this epoch.

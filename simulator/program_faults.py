@@ -89,15 +89,15 @@ class ProgramFaults:
 
     async def _rebalance(self, _fault: Fault, chance: Random) -> None:
         """Let the members of a group join again, as when partitions are added or another member comes."""
-        if (found := self._group(chance)) is not None:
-            coordinator, name, _ = found
+        if (target := self._group(chance)) is not None:
+            coordinator, name, _ = target
             self._story.note(f"the group {name} rebalances")
             coordinator.submit(lambda now_ms: coordinator.machine.rebalance(name, now_ms))
 
     async def _evict(self, _fault: Fault, chance: Random) -> None:
         """Remove a member as when its session times out, while its process lives on."""
-        if (found := self._group(chance)) is not None:
-            coordinator, name, members = found
+        if (target := self._group(chance)) is not None:
+            coordinator, name, members = target
             member = chance.choice(members)
             self._story.note(f"the session of a member of the group {name} times out")
             coordinator.submit(lambda now_ms: coordinator.machine.evict(name, member, now_ms))

@@ -28,11 +28,11 @@ def contents(log: PartitionLog, end: int) -> list[tuple[object, ...]]:
 
 def compare_replicas(cluster: Cluster) -> list[str]:
     """List the differences between replicas below the high watermark."""
-    found = []
+    differences = []
     for partition in cluster.partitions.values():
         leader = partition.logs.get(partition.state.leader)
         if leader is None:
-            found.append(f"{partition.name} has no leader although no fault is under way")
+            differences.append(f"{partition.name} has no leader although no fault is under way")
             continue
         expected = contents(leader, leader.high_watermark)
         for broker, log in sorted(partition.logs.items()):
@@ -42,18 +42,18 @@ def compare_replicas(cluster: Cluster) -> list[str]:
             if own != expected:
                 other = next((pair for pair in zip(expected, own, strict=False) if pair[0] != pair[1]), None)
                 what = other or f"{len(expected)} and {len(own)} batches"
-                found.append(f"{partition.name} differs at brokers {partition.state.leader} and {broker}: {what}")
+                differences.append(f"{partition.name} differs at brokers {partition.state.leader} and {broker}: {what}")
             if producers_of(log) != producers_of(leader):
-                found.append(
+                differences.append(
                     f"{partition.name}: broker {broker} has the producers {producers_of(log)}, "
                     f"its leader {producers_of(leader)}"
                 )
-    return found
+    return differences
 
 
 def find_duplicates(cluster: Cluster) -> list[str]:
     """List the values that are in a client's topic more than once, committed or not."""
-    found = []
+    duplicates = []
     for partition in cluster.partitions.values():
         leader = partition.logs.get(partition.state.leader)
         if leader is None or partition.topic.startswith("__"):
@@ -63,29 +63,29 @@ def find_duplicates(cluster: Cluster) -> list[str]:
             for each in () if batch.is_control else read_records(batch):
                 places.setdefault(bytes(each.value or b""), []).append(each.offset)
         twice = ((value, offsets) for value, offsets in places.items() if len(offsets) > 1 or value == NEVER)
-        found += [f"{partition.name} has {value!r} at {offsets}" for value, offsets in twice]
-    return found
+        duplicates += [f"{partition.name} has {value!r} at {offsets}" for value, offsets in twice]
+    return duplicates
 
 
 def fingerprint(cluster: Cluster) -> dict[str, str]:
     """Return the state that must survive a restart from disk: logs, producers, transactions, group offsets, topics."""
-    found: dict[str, str] = {}
+    ends: dict[str, str] = {}
     for (topic, index), partition in sorted(cluster.partitions.items()):
         leader = partition.logs.get(partition.state.leader)
         if leader is None or topic == METADATA_TOPIC:
             continue
-        found[f"the end of {topic}-{index}"] = str(leader.log_end_offset)
-        found[f"the producers of {topic}-{index}"] = producers_of(leader)
+        ends[f"the end of {topic}-{index}"] = str(leader.log_end_offset)
+        ends[f"the producers of {topic}-{index}"] = producers_of(leader)
     for node in cluster.nodes.values():
         for transactions in node.coordinators.transactions.values():
             for name, record in transactions.machine.transactions.items():
                 own = sorted(record.partitions or ())
-                found[f"transactional id {name}"] = (
+                ends[f"transactional id {name}"] = (
                     f"{record.state.name} {record.producer_id} {record.producer_epoch} {own}"
                 )
         for groups in node.coordinators.groups.values():
             for group_id in groups.machine.groups:
                 for topic, partitions in groups.machine.offsets.topics(group_id).items():
                     for index, kept in partitions.items():
-                        found[f"the offset of {group_id} in {topic}-{index}"] = str(kept.commit.offset)
-    return found
+                        ends[f"the offset of {group_id} in {topic}-{index}"] = str(kept.commit.offset)
+    return ends

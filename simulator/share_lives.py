@@ -24,13 +24,13 @@ class ShareLives:
 
     def number(self, group: str, place: tuple[str, int]) -> int:
         """Return the number of a partition of a share group at its leader; 0: it is not in memory."""
-        found = self._find(group, *place)
-        if found is None:
+        share_partition = self._find(group, *place)
+        if share_partition is None:
             return 0
         known = self._known.get((group, *place))
-        if known is None or known[0] is not found:
+        if known is None or known[0] is not share_partition:
             self._count += 1
-            known = self._known[group, *place] = found, self._count
+            known = self._known[group, *place] = share_partition, self._count
         return known[1]
 
     def _find(self, group: str, topic: str, index: int) -> SharePartition | None:
@@ -40,5 +40,5 @@ class ShareLives:
         if node is None or not node.up:
             return None
         topic_id: UUID = cluster.image.topics[topic].id
-        found = led_by(node).get(SharePartitionKey(group, topic_id, index))
-        return found if found is not None and found.active else None
+        share_partition = led_by(node).get(SharePartitionKey(group, topic_id, index))
+        return share_partition if share_partition is not None and share_partition.active else None

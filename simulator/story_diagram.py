@@ -66,8 +66,8 @@ def _of_call(call: Call, lanes: list[str], names: Mapping[int, str]) -> list[Ste
     if name is None:
         return []
     entry, source, target = call.entry, lanes.index(name), lanes.index(f"broker {call.entry.broker}")
-    asked = f"{call.api} {call.asks}".strip()
-    request = Step("request", entry.at_ms, source, target, plain(asked), call.count, entry=entry.id)
+    label = f"{call.api} {call.asks}".strip()
+    request = Step("request", entry.at_ms, source, target, plain(label), call.count, entry=entry.id)
     if entry.duration_us < 0:
         return [request]
     at_ms = entry.at_ms + entry.duration_us // 1000

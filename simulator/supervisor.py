@@ -166,9 +166,9 @@ class Supervisor:
         """Add a process, and start its first instance. Raises ValueError: there is one with this name."""
         if name in self.processes:
             raise ValueError(f"there is a process {name!r} already; give each a name of its own")
-        made = self.processes[name] = Process(self, name, start, restart=restart)
-        made.begin()
-        return made
+        new_process = self.processes[name] = Process(self, name, start, restart=restart)
+        new_process.begin()
+        return new_process
 
     def failed(self, program: Program, error: BaseException) -> None:
         """Note that a process failed by itself: a broken promise if no fault is under way."""

@@ -158,12 +158,12 @@ def _replace_imported(changes: ExitStack) -> None:
         for name in names:
             if (client := getattr(sys.modules.get(module), name, None)) is not None:
                 replacements[id(client)] = _refusing(f"{module.partition('.')[0]}.{name}")
-    for imported, found in list(sys.modules.items()):
-        if imported.partition(".")[0] in _OURS or found in (time, os):
+    for imported, imported_module in list(sys.modules.items()):
+        if imported.partition(".")[0] in _OURS or imported_module in (time, os):
             continue
-        for name, value in list(getattr(found, "__dict__", {}).items()):
+        for name, value in list(getattr(imported_module, "__dict__", {}).items()):
             if (replacement := replacements.get(id(value))) is not None:
-                changes.enter_context(replaced(found, name, replacement))
+                changes.enter_context(replaced(imported_module, name, replacement))
 
 
 def _refusing(client: str) -> Callable[..., Any]:

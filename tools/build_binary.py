@@ -83,8 +83,8 @@ def packed(target: Path) -> Path:
     version = printed.split()[1]
     system = f"{platform.system().lower()}-{platform.machine().lower()}"
     archive = target / f"understudy-{version}-{system}.tar.gz"
-    with tarfile.open(archive, "w:gz") as made:
-        made.add(target / FOLDER, arcname=FOLDER)
+    with tarfile.open(archive, "w:gz") as packed_files:
+        packed_files.add(target / FOLDER, arcname=FOLDER)
     return archive
 
 

@@ -77,11 +77,11 @@ def rust(target: Path) -> Path:
         stage = Path(folder) / "rust"
         shutil.copytree(PACKAGES / "rust", stage, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
         shutil.copy(ROOT / "LICENSE", stage)
-        made = Path(folder) / "made"
-        command = ["cargo", "package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir", str(made)]
+        target_dir = Path(folder) / "made"
+        command = ["cargo", "package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir", str(target_dir)]
         subprocess.run(command, cwd=stage, check=True)
         name = f"understudy-kafka-test-{__version__}.crate"
-        shutil.copy(made / "package" / name, target)
+        shutil.copy(target_dir / "package" / name, target)
     return target / name
 
 

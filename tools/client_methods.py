@@ -73,8 +73,8 @@ def method(verb: Verb) -> str:
     perhaps = [f"{each.name}={each.name}" for each in known.values() if not each.required]
     if perhaps:
         passed.append(f"**without_none({', '.join(perhaps)})")
-    asked = f"await self._ask({', '.join([repr(verb.name).replace(chr(39), chr(34)), *passed])})"
-    returned, lines = body(verb, asked)
+    request = f"await self._ask({', '.join([repr(verb.name).replace(chr(39), chr(34)), *passed])})"
+    returned, lines = body(verb, request)
     text = f"{verb.help[0].upper()}{verb.help[1:]}."
     return "".join(
         f"    {line}\n"
@@ -109,14 +109,14 @@ def sent(parameter: Parameter) -> str:
 def annotation(kind: Kind) -> str:
     """Return a type annotation."""
     if kind.choices:
-        found = f"Literal[{', '.join(map(quoted, kind.choices))}]"
+        python_type = f"Literal[{', '.join(map(quoted, kind.choices))}]"
     elif kind.is_list:
-        found = f"Sequence[{annotation(kind.inner[0])}]"
+        python_type = f"Sequence[{annotation(kind.inner[0])}]"
     elif kind.is_mapping:
-        found = f"Mapping[str, {annotation(kind.inner[1])}]"
+        python_type = f"Mapping[str, {annotation(kind.inner[1])}]"
     else:
-        found = kind.type.__name__
-    return f"{found} | None" if kind.nullable else found
+        python_type = kind.type.__name__
+    return f"{python_type} | None" if kind.nullable else python_type
 
 
 def quoted(value: object) -> str:
@@ -124,18 +124,18 @@ def quoted(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def body(verb: Verb, asked: str) -> tuple[str, list[str]]:
+def body(verb: Verb, request: str) -> tuple[str, list[str]]:
     """Return the type and the statements of a method's result: an object, a list, a file's bytes, or nothing."""
     if verb.is_file:
-        return "bytes", [f"content: bytes = {asked}", "return content"]
+        return "bytes", [f"content: bytes = {request}", "return content"]
     answer = kind_of(verb.answer_type)
     if isinstance(answer.type, type) and not issubclass(answer.type, dict):
         name = f"results.{answer.type.__name__}"
-        return name, [f"return build({name}, {asked})"]
+        return name, [f"return build({name}, {request})"]
     items: Field | None = fields_of(answer.type).get(verb.items)
     if items is None:
-        return "None", [asked]
+        return "None", [request]
     name = f"results.{items.kind.inner[0].type.__name__}"
     collection = "Sequence" if method_name(verb) == "list" else "list"  # within the class, `list` is the method
-    made = f'[build({name}, each) for each in result["{verb.items}"]]'
-    return f"{collection}[{name}]", [f"result = {asked}", f"return {made}"]
+    built = f'[build({name}, each) for each in result["{verb.items}"]]'
+    return f"{collection}[{name}]", [f"result = {request}", f"return {built}"]

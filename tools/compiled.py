@@ -53,9 +53,9 @@ def check(wheels: Iterable[Path]) -> int:
     misses = 0
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
-            found = missing(archive.namelist())
-        print(f"{wheel.name}: " + (f"not compiled: {', '.join(found)}" if found else "compiled"))
-        misses += len(found)
+            interpreted = missing(archive.namelist())
+        print(f"{wheel.name}: " + (f"not compiled: {', '.join(interpreted)}" if interpreted else "compiled"))
+        misses += len(interpreted)
     return int(misses > 0)
 
 
@@ -101,16 +101,16 @@ def run_tests(tree: Path, arguments: list[str]) -> int:
 
 def main() -> int:
     """Build, install, test."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--build", type=Path, default=ROOT / "build" / "compiled", help="where to build")
-    asked.add_argument("--no-tests", action="store_true", help="build and install only")
-    asked.add_argument("--check", type=Path, nargs="+", metavar="WHEEL", help="look into these wheels only")
-    options, tests = asked.parse_known_args()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "compiled", help="where to build")
+    parser.add_argument("--no-tests", action="store_true", help="build and install only")
+    parser.add_argument("--check", type=Path, nargs="+", metavar="WHEEL", help="look into these wheels only")
+    options, tests = parser.parse_known_args()
     if options.check:
         return check(options.check)
     folder = options.build.resolve()
     if folder.is_dir() and not {each.name for each in folder.iterdir()} <= {"dist", "environment", "tree"}:
-        asked.error(f"--build {folder} holds other files; name a folder of its own, in which all is replaced")
+        parser.error(f"--build {folder} holds other files; name a folder of its own, in which all is replaced")
     wheel = build_wheel(folder / "dist")
     if check([wheel]):
         return 1

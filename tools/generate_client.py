@@ -30,15 +30,15 @@ def by_hand() -> dict[str, set[str]]:
     paths = (path for path in SOURCE.glob("*.py") if path.name != "verbs.py")
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
-    found: dict[str, set[str]] = {}
+    methods_by_class: dict[str, set[str]] = {}
     for node in classes.values():
         methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
         waiting = [ast.unparse(base) for base in node.bases]
         while waiting:
             base = waiting.pop()
-            found.setdefault(base, set()).update(methods)
+            methods_by_class.setdefault(base, set()).update(methods)
             waiting += [ast.unparse(each) for each in classes[base].bases] if base in classes else []
-    return found
+    return methods_by_class
 
 
 def blocking(sources: list[Path]) -> Iterator[tuple[Path, str]]:
@@ -79,8 +79,8 @@ def written(path: Path, text: str, *, check: bool) -> bool:
 def main(argv: list[str]) -> int:
     """Write the clients, or with --check report stale files (exit code 1)."""
     check = "--check" in argv
-    made = SOURCE / "verbs.py"
-    stale = [made] if written(made, formatted(module(by_hand())), check=check) else []
+    verbs_path = SOURCE / "verbs.py"
+    stale = [verbs_path] if written(verbs_path, formatted(module(by_hand())), check=check) else []
     sources = [path for path in sorted(SOURCE.glob("*.py")) if path.name not in OWN_TWINS]
     stale += [path for path, text in blocking(sources) if written(path, text, check=check)]
     names = ", ".join(str(path.relative_to(ROOT)) for path in stale)

@@ -31,8 +31,8 @@ SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 def remarks(api: AnyApi) -> list[str]:
     """Return what differs from Kafka, by the handler's docstring, if no other part of the page describes it."""
     text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
-    found = [sentence for sentence in SENTENCE.findall(text) if not sentence.startswith("Not done: nothing")]
-    own = [sentence for sentence in found if not ELSEWHERE.search(sentence)]
+    sentences = [sentence for sentence in SENTENCE.findall(text) if not sentence.startswith("Not done: nothing")]
+    own = [sentence for sentence in sentences if not ELSEWHERE.search(sentence)]
     return [sentence.removeprefix("Differs from Kafka: ").replace("Not done:", "Missing:") for sentence in own]
 
 

@@ -80,11 +80,11 @@ class Column:
 
 def columns(classes: list[type]) -> list[Column]:
     """Return the fields of all versions, in the order of their introduction; those of removed versions last."""
-    found: dict[str, Column] = {}
+    by_name: dict[str, Column] = {}
     removed = {cls for cls in classes if hasattr(cls, "__removed__")}
     for cls in (*(cls for cls in classes if cls not in removed), *(cls for cls in classes if cls in removed)):
         for field in dataclasses.fields(cls):
-            column = found.setdefault(field.name, Column(field.name, [], field, []))
+            column = by_name.setdefault(field.name, Column(field.name, [], field, []))
             if cls not in removed:
                 column.field = field
             column.versions = sorted([*column.versions, cls.__version__])  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def columns(classes: list[type]) -> list[Column]:
             if isinstance(shape, EntityField | EntityTupleField):
                 column.classes.append(shape.type_)
                 column.classes.sort(key=lambda each: int(each.__version__))  # type: ignore[attr-defined]
-    return list(found.values())
+    return list(by_name.values())
 
 
 def default_of(column: Column, annotation: str) -> str:

@@ -9,8 +9,8 @@ def replaced(page: str, mark: str, part: str) -> str:
     Raises:
         ValueError: the page does not have the mark, or no end behind it.
     """
-    before, found, rest = page.partition(mark)
+    before, opening, rest = page.partition(mark)
     _, end, after = rest.partition(END)
-    if not found or not end:
+    if not opening or not end:
         raise ValueError(f"the page has no part that begins with {mark} and ends with {END}")
     return f"{before}{mark}\n\n{part.strip(chr(10))}\n\n{END}{after}"

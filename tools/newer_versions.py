@@ -51,20 +51,20 @@ def schema(key: int, version: int, direction: Direction) -> Any:
     return _struct(message[direction], kind, common, {})
 
 
-def _struct(struct: Any, kind: EntityType, common: Mapping[str, Any], made: dict[str, Any]) -> Any:
+def _struct(struct: Any, kind: EntityType, common: Mapping[str, Any], classes: dict[str, Any]) -> Any:
     """Return the class of a struct; a struct that occurs twice in a message is one class."""
     name = struct["name"]
-    if name not in made:
-        fields = [_field(field, common, made) for field in struct["fields"]]
+    if name not in classes:
+        fields = [_field(field, common, classes) for field in struct["fields"]]
         namespace = {"__type__": kind, **common}
-        made[name] = dataclasses.make_dataclass(name, fields, frozen=True, kw_only=True, namespace=namespace)
-    return made[name]
+        classes[name] = dataclasses.make_dataclass(name, fields, frozen=True, kw_only=True, namespace=namespace)
+    return classes[name]
 
 
-def _field(field: Any, common: Mapping[str, Any], made: dict[str, Any]) -> tuple[str, Any, Any]:
+def _field(field: Any, common: Mapping[str, Any], classes: dict[str, Any]) -> tuple[str, Any, Any]:
     metadata: dict[str, Any] = {}
     if "struct" in field:
-        type_ = _struct(field["struct"], EntityType.nested, common, made)
+        type_ = _struct(field["struct"], EntityType.nested, common, classes)
     else:
         type_, metadata["kafka_type"] = _TYPES[field["type"]], field["type"]
     if field.get("array"):

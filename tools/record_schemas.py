@@ -28,14 +28,14 @@ Definition = dict[str, Any]
 
 def definitions(jar: Path) -> dict[int, dict[str, Definition]]:
     """Return API key -> "request" and "response" -> the definition, for broker and controller APIs."""
-    found: dict[int, dict[str, Definition]] = {}
+    by_key: dict[int, dict[str, Definition]] = {}
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
             if name.startswith("common/message/") and name.endswith(("Request.json", "Response.json")):
                 text = re.sub(r"^\s*//.*$", "", archive.read(name).decode(), flags=re.MULTILINE)
                 definition = json.loads(text)
-                found.setdefault(definition["apiKey"], {})[definition["type"]] = definition
-    return found
+                by_key.setdefault(definition["apiKey"], {})[definition["type"]] = definition
+    return by_key
 
 
 def span(text: str) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def default_of(value: Any, kind: str) -> Any:
 
 def newer_versions(jar: Path) -> dict[str, Any]:
     """Return the versions that kio does not have, by API key."""
-    found: dict[str, Any] = {}
+    newer: dict[str, Any] = {}
     for key, pair in sorted(definitions(jar).items()):
         name = api_key_map.get(key)
         known = schema_name_map[name] if name else {}
@@ -124,8 +124,8 @@ def newer_versions(jar: Path) -> dict[str, Any]:
                 **{kind: message(pair[kind], version, key, max(known, default=-1)) for kind in ("request", "response")},
             }
         title = str(pair["request"]["name"]).removesuffix("Request")
-        found[str(key)] = {"name": name or snake(title), "versions": versions}
-    return found
+        newer[str(key)] = {"name": name or snake(title), "versions": versions}
+    return newer
 
 
 def message(definition: Definition, version: int, key: int, before: int) -> Any:
@@ -138,9 +138,9 @@ def message(definition: Definition, version: int, key: int, before: int) -> Any:
 
 def main() -> None:
     """Write the file."""
-    found = newer_versions(Path(sys.argv[1]))
+    newer = newer_versions(Path(sys.argv[1]))
     rows = []
-    for key, api in found.items():
+    for key, api in newer.items():
         versions = ",\n".join(
             f'   "{version}": {{"flexible": {json.dumps(each["flexible"])},\n'
             f'    "request": {json.dumps(each["request"])},\n    "response": {json.dumps(each["response"])}}}'

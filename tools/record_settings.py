@@ -34,13 +34,13 @@ def read(release: str) -> Settings:
     """Return the settings that a release's classes define."""
     command = ["java", "-cp", f"{fetch(release)}/*", str(ROOT / "tools" / "ReleaseSettings.java")]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: Settings = {}
+    definitions: Settings = {}
     for line in text.splitlines():
         kind, name, type_name, default, validator, internal, mode = line.split("\t")
         hidden = "internal" if internal == "true" else None
         check = None if validator == NULL else validator
-        found[f"{kind} {name}"] = [type_name, None if default == NULL else default, check, mode, hidden]
-    return found
+        definitions[f"{kind} {name}"] = [type_name, None if default == NULL else default, check, mode, hidden]
+    return definitions
 
 
 def changes(every: Mapping[str, Settings]) -> dict[str, dict[str, Definition | None]]:

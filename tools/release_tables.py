@@ -28,27 +28,27 @@ def behaviours() -> str:
 
 def defaults() -> str:
     """Return a row for each default of today's settings that changed."""
-    found = ["| setting | default, by the first release that had it |", "|---|---|"]
+    lines = ["| setting | default, by the first release that had it |", "|---|---|"]
     for setting, row in rows().items():
         kind, _, name = setting.partition(" ")
         if kind == "broker" and name in BROKER:
             changes = _changes(row, lambda each: each.default)
             if len(changes) > 1:
-                found.append(f"| `{name}` | {', '.join(f'{since}: {_code(text)}' for since, text in changes)} |")
-    return "\n".join(found)
+                lines.append(f"| `{name}` | {', '.join(f'{since}: {_code(text)}' for since, text in changes)} |")
+    return "\n".join(lines)
 
 
 def removed() -> str:
     """Return a row for each setting that was removed."""
-    found = ["| setting | of | from | to | default |", "|---|---|---|---|---|"]
+    lines = ["| setting | of | from | to | default |", "|---|---|---|---|---|"]
     for setting, row in rows().items():
         kind, _, name = setting.partition(" ")
         if kind == "group" or name in {"broker": BROKER, "topic": TOPIC}[kind] or list(row.values())[-1] is not None:
             continue
         since, last = next(iter(row)), NAMES[NAMES.index(list(row)[-1]) - 1]
         default = next(each for each in reversed(list(row.values())) if each is not None).default
-        found.append(f"| `{name}` | {kind} | {since} | {last} | {_code(default)} |")
-    return "\n".join(found)
+        lines.append(f"| `{name}` | {kind} | {since} | {last} | {_code(default)} |")
+    return "\n".join(lines)
 
 
 def _code(text: str | None) -> str:
@@ -58,11 +58,11 @@ def _code(text: str | None) -> str:
 def _changes(
     row: Mapping[str, Definition | None], what: Callable[[Definition], str | None]
 ) -> list[tuple[str, str | None]]:
-    found: list[tuple[str, str | None]] = []
+    since_values: list[tuple[str, str | None]] = []
     for since, each in row.items():
-        if each is not None and (not found or found[-1][1] != what(each)):
-            found.append((since, what(each)))
-    return found
+        if each is not None and (not since_values or since_values[-1][1] != what(each)):
+            since_values.append((since, what(each)))
+    return since_values
 
 
 def apis() -> str:

@@ -64,16 +64,16 @@ def _link(match: re.Match[str], page: str, known: set[str]) -> str:
     if not path or "://" in target or target.startswith("mailto:"):
         return match[0]
     here = page if page in OUTSIDE else posixpath.join(DOCS, page)
-    found = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
-    found = HOME.get(found, found)
-    on_site = found.removeprefix(f"{DOCS}/")
-    if found in OUTSIDE or (found.startswith(f"{DOCS}/") and on_site in known):
+    linked = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
+    linked = HOME.get(linked, linked)
+    on_site = linked.removeprefix(f"{DOCS}/")
+    if linked in OUTSIDE or (linked.startswith(f"{DOCS}/") and on_site in known):
         relative = posixpath.relpath(on_site, posixpath.dirname(page) or ".")
         return f"[{text}]({relative}{mark}{anchor})"
-    if posixpath.join(found, "README.md") in OUTSIDE:
-        relative = posixpath.relpath(posixpath.join(found, "README.md"), posixpath.dirname(page) or ".")
+    if posixpath.join(linked, "README.md") in OUTSIDE:
+        relative = posixpath.relpath(posixpath.join(linked, "README.md"), posixpath.dirname(page) or ".")
         return f"[{text}]({relative})"
-    if not (ROOT / found).exists():
+    if not (ROOT / linked).exists():
         return match[0]  # mkdocs reports it
     shown = text.strip("`")
-    return f"`{found}`" if shown in {found, posixpath.basename(found)} else f"{text} (`{found}`)"
+    return f"`{linked}`" if shown in {linked, posixpath.basename(linked)} else f"{text} (`{linked}`)"

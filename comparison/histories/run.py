@@ -47,21 +47,21 @@ class Report:
     histories: int = 0
     steps: int = 0
     skipped: int = 0
-    found: list[DifferingPlay] = field(default_factory=list)
+    differing: list[DifferingPlay] = field(default_factory=list)
 
     @property
     def steady(self) -> list[DifferingPlay]:
         """Histories whose difference occurs every time."""
-        return [play for play in self.found if play.steady]
+        return [play for play in self.differing if play.steady]
 
     def lines(self) -> list[str]:
         """Return a summary: number of steps, coverage, differences."""
-        seen_once = len(self.found) - len(self.steady)
+        seen_once = len(self.differing) - len(self.steady)
         played = f"{self.histories} histories, {self.steps} steps asked of both"
         skipped = f"{self.skipped} left out since their connection waited"
         lines = [f"{played}, {skipped}; {len(self.steady)} differences, {seen_once} seen once"]
         lines += [f"known: {name} {times} times" for name, times in self.pair.met.most_common()]
-        return lines + self.pair.coverage.rows() + [str(play) for play in self.found]
+        return lines + self.pair.coverage.rows() + [str(play) for play in self.differing]
 
 
 def line(step: Step) -> str:
@@ -139,7 +139,7 @@ class Histories:
             report.steps += played.steps
             report.skipped += played.skipped
             if played.differences:
-                report.found.append(self.reproduce(seed, steps, played, player))
+                report.differing.append(self.reproduce(seed, steps, played, player))
                 if len(report.steady) >= most_found:
                     break
         return report

@@ -20,12 +20,15 @@ def main(seeds="1-40", *names):
         options = simulation.options(topics=TOPICS)
         for name in names or ["Copier", *MISTAKES]:
             program = MISTAKES.get(name, Copier)
-            found, virtual_s = [], 0.0
+            failing, virtual_s = [], 0.0
             for each in outcomes(partial(play, program, options), played, os.cpu_count() or 1):
-                found += [each.seed] if each.findings else []
+                failing += [each.seed] if each.findings else []
                 virtual_s += each.virtual_s
-            first = f", the first is {min(found)}" if found else ""
-            print(f"{name}: found in {len(found)} of {len(played)} seeds{first}; {virtual_s:.0f} virtual s", flush=True)
+            first = f", the first is {min(failing)}" if failing else ""
+            print(
+                f"{name}: found in {len(failing)} of {len(played)} seeds{first}; {virtual_s:.0f} virtual s",
+                flush=True,
+            )
 
 
 def play(program, options, seed):

@@ -55,9 +55,9 @@ def parse(text: str, references: Sequence[Resolved], *, normalize: bool, is_new:
     """Parse a schema whose references define types; in a new one, defaults must be valid. Raises InvalidSchema."""
     names, writer = Names(validate_names=False), Writer(normalize=normalize)
     for reference in references:
-        _made(_document(reference.text), names)
+        _schema_of(_document(reference.text), names)
     document = _document(text)
-    schema = _made(document, names)
+    schema = _schema_of(document, names)
     check(schema, defaults=is_new)
     return Avro(schema, compact_json(writer.written(document, "")))
 
@@ -72,7 +72,7 @@ def _document(text: str) -> Any:
         raise InvalidSchema(f"it is not JSON: {error}") from error
 
 
-def _made(document: Any, names: Names) -> AvroSchema:
+def _schema_of(document: Any, names: Names) -> AvroSchema:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unknown logical types are ignored, as the specification asks

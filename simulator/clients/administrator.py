@@ -77,17 +77,17 @@ class Administrator(Client):
         """Send UpdateFeatures, and check the response. Raises Lost."""
         update = FeatureUpdateKey(name, level, upgrade_type=kind)
         history = self.world.history
-        asked = f"{name} from {before.finalized.get(name, 0)} to {level}, type {kind}"
-        answer = await self.ask(broker, ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(60_000, [update]), asked)
+        change = f"{name} from {before.finalized.get(name, 0)} to {level}, type {kind}"
+        answer = await self.ask(broker, ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(60_000, [update]), change)
         code, refused = first_error(answer), before.refuses(name, level, kind)
         after = await self._levels(broker)
         if after.supported != before.supported or self.world.history is not history:
-            return f"{asked}: {code.name}, but the cluster was reset or restored"
+            return f"{change}: {code.name}, but the cluster was reset or restored"
         if code not in RETRIABLE and (code is ErrorCode.INVALID_UPDATE_VERSION) is not refused:
-            self.history.violate(f"{self.name}: {asked}, got {code.name}")
-        if code is ErrorCode.NONE and (found := after.finalized.get(name, 0)) != level:
-            self.history.violate(f"{self.name}: {asked}, got NONE, but broker {broker} has {found}")
-        return f"{asked}: {code.name}"
+            self.history.violate(f"{self.name}: {change}, got {code.name}")
+        if code is ErrorCode.NONE and (finalized := after.finalized.get(name, 0)) != level:
+            self.history.violate(f"{self.name}: {change}, got NONE, but broker {broker} has {finalized}")
+        return f"{change}: {code.name}"
 
     async def raise_all(self) -> None:
         """Raise all features to their highest levels, except `metadata.version`, which could never be lowered again."""

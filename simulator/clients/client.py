@@ -248,11 +248,11 @@ class Client:
             for topic in answer.topics:
                 self.known_topics[topic.topic_id] = topic.name
                 for each in topic.partitions:
-                    found = topic.name, each.partition_index
-                    if each.leader_epoch >= self._epochs.get(found, -1):
-                        self._epochs[found] = each.leader_epoch
+                    key = topic.name, each.partition_index
+                    if each.leader_epoch >= self._epochs.get(key, -1):
+                        self._epochs[key] = each.leader_epoch
                         if each.leader_id >= 0:
-                            self._leaders[found], self._read_us[found] = each.leader_id, self.now_us
+                            self._leaders[key], self._read_us[key] = each.leader_id, self.now_us
             if place not in self._leaders:
                 await self.pause()
         return self._leaders[place]
@@ -290,9 +290,9 @@ class Client:
         """Return the coordinator of a group or a transactional id."""
         while (kind, key) not in self._coordinators:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-            (found,) = (await self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, key)).coordinators
-            if found.error_code is ErrorCode.NONE:
-                self._coordinators[kind, key] = found.node_id
+            (located,) = (await self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, key)).coordinators
+            if located.error_code is ErrorCode.NONE:
+                self._coordinators[kind, key] = located.node_id
             else:
                 await self.pause()
         return self._coordinators[kind, key]

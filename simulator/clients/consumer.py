@@ -29,7 +29,7 @@ SESSION_TIMEOUT_MS = 6_000
 REBALANCE_TIMEOUT_MS = 6_000
 HEARTBEAT_US = 1_500_000
 FETCH_WAIT_MS = 400
-Found = list[tuple[int, bytes]]
+Records = list[tuple[int, bytes]]
 
 
 def subscription(topics: Sequence[str]) -> bytes:
@@ -47,7 +47,7 @@ class Fetcher:
         self.epochs: dict[Place, dict[int, int]] = {}
         """Partition -> leader epoch -> offset of its first batch, of what was read from the log's beginning on."""
 
-    async def fetch(self, place: Place) -> Found:
+    async def fetch(self, place: Place) -> Records:
         """Fetch the next committed records of a partition; empty if there are none, or the fetch failed."""
         client, position = self.client, self.positions[place]
         try:
@@ -55,8 +55,8 @@ class Fetcher:
             # With the leader epoch, as real consumers send it: a replica that no longer leads rejects it. Otherwise it
             # would return records of its own log, which may have lost some that the next leader still has.
             epoch = client.leader_epoch(place)
-            asked = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000, current_leader_epoch=epoch)])
-            request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [asked], 0, -1)
+            wanted = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000, current_leader_epoch=epoch)])
+            request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [wanted], 0, -1)
             answer = await client.ask(broker, ApiKey.FETCH, 12, request, f"{place[0]}-{place[1]} from {position}")
         except Lost:
             client.forget_leader(place)
@@ -70,11 +70,11 @@ class Fetcher:
             client.forget_leader(place)
             await client.pause()
             return []
-        ((found,),) = [each.partitions for each in answer.responses]
-        if found.last_stable_offset > found.high_watermark >= 0:
+        ((partition,),) = [each.partitions for each in answer.responses]
+        if partition.last_stable_offset > partition.high_watermark >= 0:
             client.history.violate(f"{client.name}: {place[0]}-{place[1]}: last stable offset above the high watermark")
-        aborted = sorted((each.first_offset, each.producer_id) for each in found.aborted_transactions or ())
-        data = bytes(found.records or b"")
+        aborted = sorted((each.first_offset, each.producer_id) for each in partition.aborted_transactions or ())
+        data = bytes(partition.records or b"")
         for batch in _batches(data):
             self.epochs.setdefault(place, {}).setdefault(batch.partition_leader_epoch, batch.base_offset)
         records, self.positions[place] = committed(data, position, aborted)
@@ -89,15 +89,15 @@ class Fetcher:
         """
         client, position = self.client, self.positions[place]
         broker, epoch = await client.leader(place), client.leader_epoch(place)
-        asked = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, epoch)])
-        request = OffsetForLeaderEpochRequest([asked], -1)
+        epoch_topic = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, epoch)])
+        request = OffsetForLeaderEpochRequest([epoch_topic], -1)
         what = f"{place[0]}-{place[1]}, epoch {epoch}"
         answer = await client.ask(broker, ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request, what)
-        ((found,),) = [each.partitions for each in answer.topics]
-        if (found.error_code, found.leader_epoch, found.end_offset) != (ErrorCode.NONE, epoch, position):
+        ((partition,),) = [each.partitions for each in answer.topics]
+        if (partition.error_code, partition.leader_epoch, partition.end_offset) != (ErrorCode.NONE, epoch, position):
             client.history.violate(
                 f"{place[0]}-{place[1]} is read up to {position} in epoch {epoch}, but its leader returns "
-                f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
+                f"{partition.error_code.name}, {partition.end_offset} in epoch {partition.leader_epoch}"
             )
 
     async def validate_epochs(self, place: Place, *, read_to_the_end: bool = False) -> None:
@@ -109,23 +109,23 @@ class Fetcher:
         client, position, known = self.client, self.positions[place], sorted(self.epochs.get(place, {}).items())
         broker, epoch = await client.leader(place), client.leader_epoch(place)
         for number, (own, _) in enumerate(known):
-            asked = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, own)])
+            epoch_topic = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, own)])
             what = f"{place[0]}-{place[1]}, epoch {own}"
-            request = OffsetForLeaderEpochRequest([asked], -1)
+            request = OffsetForLeaderEpochRequest([epoch_topic], -1)
             answer = await client.ask(broker, ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request, what)
-            ((found,),) = [each.partitions for each in answer.topics]
-            if found.error_code in RETRIABLE:
+            ((partition,),) = [each.partitions for each in answer.topics]
+            if partition.error_code in RETRIABLE:
                 client.forget_leader(place)
                 return
             newest = number == len(known) - 1
             end = position if newest else known[number + 1][1]
-            later = newest and not read_to_the_end and found.end_offset >= position
-            if (found.error_code, found.leader_epoch) != (ErrorCode.NONE, own) or not (
-                found.end_offset == end or later
+            later = newest and not read_to_the_end and partition.end_offset >= position
+            if (partition.error_code, partition.leader_epoch) != (ErrorCode.NONE, own) or not (
+                partition.end_offset == end or later
             ):
                 client.history.violate(
                     f"{client.name}: epoch {own} of {place[0]}-{place[1]} ends at {end}, but its leader returns "
-                    f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
+                    f"{partition.error_code.name}, {partition.end_offset} in epoch {partition.leader_epoch}"
                 )
 
 
@@ -140,10 +140,10 @@ def _batches(data: bytes) -> Iterator[RecordBatch]:
         yield batch
 
 
-def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tuple[Found, int]:
+def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tuple[Records, int]:
     """Return the committed records of a Fetch response from a position on, and the next position (KIP-98)."""
     open_aborted: set[int] = set()
-    records: Found = []
+    records: Records = []
     for batch in _batches(data):
         while aborted and aborted[0][0] <= batch.last_offset:
             open_aborted.add(aborted.pop(0)[1])
@@ -257,8 +257,8 @@ class Member:
         self.generation = joined.generation_id
         self.joins += 1
         self._heartbeat_at_us = client.now_us + HEARTBEAT_US
-        found = read_assignment(bytes(synced.assignment))
-        partitions = {} if found is None else found.partitions
+        assignment = read_assignment(bytes(synced.assignment))
+        partitions = {} if assignment is None else assignment.partitions
         self.assigned = frozenset((topic, index) for topic, indexes in partitions.items() for index in indexes)
         owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self.assigned))
         client.note(f"   has {owned or 'nothing'} in generation {self.generation} of {self.group}")
@@ -287,7 +287,7 @@ class Member:
         topics = [OffsetFetchRequestTopics(n, sorted(p for t, p in self.assigned if t == n)) for n in names]
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.group, topics)], require_stable=True)
         answer = await self._ask(ApiKey.OFFSET_FETCH, 8, request, self.group)
-        found = {
+        committed = {
             (topic.name, each.partition_index): each.committed_offset
             for group in answer.groups
             for topic in group.topics
@@ -296,8 +296,8 @@ class Member:
         if first_error(answer) is not ErrorCode.NONE:
             history.violate(f"{self.client.name}: OffsetFetch got {first_error(answer).name}")
             return False
-        history.offsets_fetched(self.group, found, floor)
-        self.fetcher.positions = {place: max(found.get(place, -1), 0) for place in sorted(self.assigned)}
+        history.offsets_fetched(self.group, committed, floor)
+        self.fetcher.positions = {place: max(committed.get(place, -1), 0) for place in sorted(self.assigned)}
         return True
 
     async def commit(self, offsets: Mapping[Place, int]) -> bool:

@@ -107,7 +107,7 @@ class ConsumerMember(Client):
             self._target = target
             owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
             self.note(f"   is assigned {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
-        history.ownership.given(
+        history.ownership.note_assignment(
             self.group, self._owner, self.name, self.epoch, self._target, self._timed_since(sent_ms),
             self.world.elapsed_ms(),
         )  # fmt: skip
@@ -229,14 +229,14 @@ class ConsumerMember(Client):
         if (code := first_error(answer)) is not ErrorCode.NONE:
             self._expect_stale("OffsetFetch", code)
             return False
-        found = {
+        committed = {
             (topic.name or self.known_topics[topic.topic_id], each.partition_index): each.committed_offset
             for group in answer.groups
             for topic in group.topics
             for each in topic.partitions
         }
-        history.offsets_fetched(self.group, found, {p: o for p, o in floor.items() if p in found})
-        self._fetcher.positions.update({place: max(found.get(place, -1), 0) for place in places})
+        history.offsets_fetched(self.group, committed, {p: o for p, o in floor.items() if p in committed})
+        self._fetcher.positions.update({place: max(committed.get(place, -1), 0) for place in places})
         return True
 
     async def _commit(self, offsets: Mapping[Place, int]) -> None:

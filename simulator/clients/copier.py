@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from simulator.clients.client import Client
-from simulator.clients.consumer import Found, Member
+from simulator.clients.consumer import Member, Records
 from simulator.clients.producer import Membership, Producer, Refused
 from simulator.history import Place
 
@@ -30,24 +30,24 @@ class Copier(Client):
             while not self.stopping:
                 if not await member.keep():
                     continue
-                found = {place: await member.fetcher.fetch(place) for place in sorted(member.assigned)}
-                found = {place: records[:4] for place, records in found.items() if records}
-                if found:
-                    await self._copy(found)
+                batches = {place: await member.fetcher.fetch(place) for place in sorted(member.assigned)}
+                batches = {place: records[:4] for place, records in batches.items() if records}
+                if batches:
+                    await self._copy(batches)
                 self.history.progress[self.name] += 1
                 await self.pause(400)
         except Refused as error:
             self.note(f"   ends: {error}")
         await member.leave()
 
-    async def _copy(self, found: dict[Place, Found]) -> None:
+    async def _copy(self, batches: dict[Place, Records]) -> None:
         """Run one transaction; if it is aborted, read again from the committed offsets. Raises Refused."""
         member, producer, transaction = self._member, self._producer, self._producer.begin()
-        offsets = {place: records[-1][0] + 1 for place, records in found.items()}
+        offsets = {place: records[-1][0] + 1 for place, records in batches.items()}
         by = Membership(member.group, member.generation, member.member_id)
         commit = self.chance.random() < 0.85
         try:
-            for place, records in found.items():
+            for place, records in batches.items():
                 target = self._target, place[1] % self.world.topics[self._target]
                 values: Sequence[bytes] = [b"%s/%d" % (_name(place), offset) for offset, _ in records]
                 await producer.send(target, len(values), transaction, values)

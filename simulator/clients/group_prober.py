@@ -100,10 +100,10 @@ class GroupProber(Prober):
                 await self.ask_coordinator(GROUP, group, ApiKey.HEARTBEAT, 4, request, what, retry=False)
                 await asyncio.wait([joining], timeout=HEARTBEAT_US / 1_000_000)
             if await joining:
-                found = await self.ask_coordinator(
+                described = await self.ask_coordinator(
                     GROUP, group, ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest([group]), group, retry=False
                 )
-                members = [each.member_id for each in found.groups[0].members]
+                members = [each.member_id for each in described.groups[0].members]
                 if idle.member_id in members and second.member_id in members:
                     self.history.violate(f"{group}: {idle.member_id} did not rejoin, but is a member: {members}")
         finally:
@@ -152,8 +152,8 @@ class GroupProber(Prober):
             answer = await self.ask_coordinator(GROUP, group, ApiKey.OFFSET_FETCH, 8, request, group)
         else:
             answer = await self.ask(await self.coordinator(GROUP, group), ApiKey.OFFSET_FETCH, 8, request, group)
-        found = [each for one in answer.groups for topic in one.topics for each in topic.partitions]
-        return first_error(answer), found[0].committed_offset if found else -1
+        partitions = [each for one in answer.groups for topic in one.topics for each in topic.partitions]
+        return first_error(answer), partitions[0].committed_offset if partitions else -1
 
     async def _pending_offsets(self, group: str) -> None:
         """Fetch an offset while a transaction may still commit the next one, which must be refused (KIP-447)."""

@@ -126,7 +126,7 @@ class Producer:
         self.producer_id, self.epoch, self._known_ms = producer_id, epoch, 0
         self._sequences.clear()
         self.client.note(f"   is producer {producer_id} epoch {epoch}")
-        self.client.history.given(self.name or self.instance, self.instance, producer_id, epoch, began_us)
+        self.client.history.note_producer_epoch(self.name or self.instance, self.instance, producer_id, epoch, began_us)
 
     def raise_epoch(self) -> None:
         """Bump the epoch as an idempotent producer does by itself."""
@@ -190,12 +190,12 @@ class Producer:
                     raise Refused(ErrorCode.REQUEST_TIMED_OUT) from None
                 await client.pause()
                 continue
-            ((found,),) = [each.partition_responses for each in answer.responses]
-            code = found.error_code
+            ((partition,),) = [each.partition_responses for each in answer.responses]
+            code = partition.error_code
             if code is ErrorCode.NONE or code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
                 if self.name is not None:
                     client.history.acted(self.name, self.instance, began_us, "Produce")
-                return int(found.base_offset) if code is ErrorCode.NONE else -1
+                return int(partition.base_offset) if code is ErrorCode.NONE else -1
             self._check_mapping(code, began_ms)
             if code not in RETRIABLE:
                 if not maybe_written and transaction is None:
@@ -234,12 +234,12 @@ class Producer:
         self._begun_ms = self.client.world.elapsed_ms()
         self._joined.clear()
         begun_ms = self.client.world.brokers_ms()
-        made = Transaction(
+        transaction = Transaction(
             self.name, self.instance, self._transactions,
             producer_id=self.producer_id, epoch=self.epoch, begun_ms=begun_ms,
         )  # fmt: skip
-        self.client.history.transactions.append(made)
-        return made
+        self.client.history.transactions.append(transaction)
+        return transaction
 
     async def _ask(self, key: ApiKey, request: object, what: str = "") -> None:
         """Send a request to the transaction coordinator. Raises Refused."""

@@ -260,27 +260,27 @@ class Session:
             for name in sorted({topic for topic, _ in answers})
         ]
 
-    def _take(self, place: Place, found: share_fetch.PartitionData, asked_us: int, until_ms: int) -> None:
+    def _take(self, place: Place, data: share_fetch.PartitionData, asked_us: int, until_ms: int) -> None:
         """Note the acquired offsets: records, and gaps (markers, compacted and aborted records)."""
         client, deliveries = self.client, self.client.history.deliveries
-        code = found.error_code
+        code = data.error_code
         if code is not ErrorCode.NONE:
             since_us = min(asked_us, client.leader_read_us(place))
             if code not in _DISTURBED or (client.world.calm and deliveries.undisturbed(since_us)):
                 client.history.violate(f"{client.name}: a share fetch of {place[0]}-{place[1]}: {code.name}")
             client.forget_leader(place)
             return
-        values = dict(_values(bytes(cast("bytes", found.records or b""))))
+        values = dict(_values(bytes(cast("bytes", data.records or b""))))
         locks = self.locks.setdefault(place, {})
         gaps = self.gaps.setdefault(place, set())
-        for each in found.acquired_records:
+        for each in data.acquired_records:
             span = f"{each.first_offset} to {each.last_offset}"
             client.note(f"   has {place[0]}-{place[1]} {span}, delivery {each.delivery_count}")
             for offset in range(each.first_offset, each.last_offset + 1):
                 lock = locks[offset] = Lock(
                     client.name, each.delivery_count, asked_us, client.now_us, until_ms, self._certain
                 )
-                deliveries.given(self.group, place, offset, lock, client.world.elapsed_ms())
+                deliveries.note_delivery(self.group, place, offset, lock, client.world.elapsed_ms())
                 if offset in values:
                     deliveries.read(self.group, place, offset, values[offset])
                 else:
@@ -304,9 +304,9 @@ class Session:
             if life == client.world.share_life(self.group, place):
                 records = [each for each, kind in own.items() if kind not in (GAP, RENEW)]
                 deliveries.refuse(self.group, place, records, life)
-        asked = [locks[offset] for offset in own if offset in locks]
-        expired = any(client.world.elapsed_ms() >= each.lasts_until_ms - 100 for each in asked)
-        sure = asked and not expired and all(deliveries.undisturbed(each.asked_us) for each in asked)
+        acknowledged = [locks[offset] for offset in own if offset in locks]
+        expired = any(client.world.elapsed_ms() >= each.lasts_until_ms - 100 for each in acknowledged)
+        sure = acknowledged and not expired and all(deliveries.undisturbed(each.asked_us) for each in acknowledged)
         if code not in _DISTURBED or sure:
             client.history.violate(
                 f"{client.name}: an acknowledgement of {place[0]}-{place[1]} {_shown(own)} got {code.name}"
@@ -318,22 +318,22 @@ class Session:
 def _batches(module: Any, answers: Answers, place: Place) -> list[Any]:
     """Build acknowledgement batches: runs of offsets with one type for all, or one type for each offset."""
     own = answers.get(place, {})
-    made: list[Any] = []
+    batches: list[Any] = []
     for offset in sorted(own):
-        if made and made[-1].last_offset == offset - 1:
-            made[-1].last_offset = offset
-            made[-1].acknowledge_types.append(own[offset])
+        if batches and batches[-1].last_offset == offset - 1:
+            batches[-1].last_offset = offset
+            batches[-1].acknowledge_types.append(own[offset])
         else:
-            made.append(module.AcknowledgementBatch(offset, offset, [own[offset]]))
-    for each in made:
+            batches.append(module.AcknowledgementBatch(offset, offset, [own[offset]]))
+    for each in batches:
         if len(set(each.acknowledge_types)) == 1:
             each.acknowledge_types = each.acknowledge_types[:1]
-    return made
+    return batches
 
 
 def _values(data: bytes) -> list[tuple[int, bytes]]:
     """Return offsets and values of the records in whole batches."""
-    found: list[tuple[int, bytes]] = []
+    values: list[tuple[int, bytes]] = []
     at = 0
     while len(data) - at >= HEADER_BYTES:
         batch = RecordBatch(data, at)
@@ -341,8 +341,8 @@ def _values(data: bytes) -> list[tuple[int, bytes]]:
             break
         at += batch.size
         if not batch.is_control:
-            found += [(each.offset, bytes(each.value or b"")) for each in read_records(batch)]
-    return found
+            values += [(each.offset, bytes(each.value or b"")) for each in read_records(batch)]
+    return values
 
 
 def _shown(own: Mapping[int, int]) -> str:

@@ -112,15 +112,15 @@ class TransactionProber(Prober):
     async def _endless_work(self, name: str) -> None:
         """Continue a transaction after its timeout, which counts from its beginning: it must be aborted."""
         request = InitProducerIdRequest(name, _TIMEOUT_MS)
-        given = await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, "with a short timeout")
-        if given.error_code is not ErrorCode.NONE:
+        producer = await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, "with a short timeout")
+        if producer.error_code is not ErrorCode.NONE:
             return
         began_us = self.now_us
         for number, place in enumerate(
             (topic, i) for topic in self.world.topics for i in range(self.world.topics[topic])
         ):
             sent_us = self.now_us
-            code = await self._add_one(name, given.producer_id, given.producer_epoch, place)
+            code = await self._add_one(name, producer.producer_id, producer.producer_epoch, place)
             if code is not ErrorCode.NONE:
                 fenced = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING
                 self._expect(code, *fenced, what="work after a timeout")
@@ -154,8 +154,8 @@ class TransactionProber(Prober):
         request = WriteTxnMarkersRequest([marker])
         answer = await self.ask(await self.leader(self._place), ApiKey.WRITE_TXN_MARKERS, 2, request, what)
         (result,) = answer.markers
-        ((found,),) = [each.partitions for each in result.topics]
-        code: ErrorCode = found.error_code
+        ((partition,),) = [each.partitions for each in result.topics]
+        code: ErrorCode = partition.error_code
         if code in RETRIABLE:
             self.forget_leader(self._place)
         return code
@@ -187,8 +187,8 @@ class TransactionProber(Prober):
         (topic,) = answer.topics
         if not topic.partitions:
             return -1, 0, 0
-        (found,) = topic.partitions
-        return found.leader_epoch, len(found.isr_nodes), len(found.replica_nodes)
+        (partition,) = topic.partitions
+        return partition.leader_epoch, len(partition.isr_nodes), len(partition.replica_nodes)
 
     async def _too_few_replicas(self, name: str) -> None:
         """Produce with acks=all to too few in-sync replicas: the batch must be refused, and not be written."""

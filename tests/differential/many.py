@@ -74,7 +74,7 @@ def noted(state: dict[str, Any], played: range, reports: Iterable[Report], secon
         state["steps"] += report.steps
         state["skipped"] += report.skipped
         state["found"] += [
-            {"seed": found.seed, "steady": found.steady, "difference": str(found)} for found in report.found
+            {"seed": play.seed, "steady": play.steady, "difference": str(play)} for play in report.differing
         ]
         known += report.pair.met
         seen += report.pair.coverage.seen

@@ -20,7 +20,7 @@ class World:
         """A fetch that is sent now, and answered a millisecond later."""
         asked_us, self.now_us = self.now_us, self.now_us + 1_000
         lock = Lock(member, count, asked_us, self.now_us, self.now_us // 1000 + lasts_ms, lambda: True)
-        self.deliveries.given("g", PLACE, 0, lock, self.now_us // 1000)
+        self.deliveries.note_delivery("g", PLACE, 0, lock, self.now_us // 1000)
         self.now_us += 1_000
         return lock
 

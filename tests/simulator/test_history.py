@@ -21,7 +21,7 @@ def test_an_instance_acts_until_it_is_fenced(overtaken: bool) -> None:
     given = [(7, "second"), (6, "first")] if overtaken else [(6, "first"), (7, "second")]
     for epoch, instance in given:
         now[0] += 10
-        found.given("id", instance, 1000, epoch, 5)
+        found.note_producer_epoch("id", instance, 1000, epoch, 5)
     found.acted("id", "second", 30, "Produce")
     assert not found.violations
     found.acted("id", "first", 15, "Produce")
@@ -33,23 +33,23 @@ def test_an_instance_acts_until_it_is_fenced(overtaken: bool) -> None:
 def test_what_was_known_at_a_snapshot_is_known_again() -> None:
     """What came later is not; a promise that was broken in between stays one."""
     found, now = history()
-    found.given("id", "first", 1000, 6, 5)
+    found.note_producer_epoch("id", "first", 1000, 6, 5)
     kept = found.kept()
     now[0] = 10
-    found.given("id", "second", 1000, 7, 5)
-    found.given("other", "third", 1000, 8, 5)
+    found.note_producer_epoch("id", "second", 1000, 7, 5)
+    found.note_producer_epoch("other", "third", 1000, 8, 5)
     assert [each.epoch for each in kept.epochs["id"]] == [6]
-    kept.given("id", "fourth", 1000, 7, 15)
+    kept.note_producer_epoch("id", "fourth", 1000, 7, 15)
     assert kept.violations is found.violations
     assert kept.violations == ["producer id 1000 was given to id and to other"]
-    kept.given("id", "fifth", 1000, 7, 15)
+    kept.note_producer_epoch("id", "fifth", 1000, 7, 15)
     assert kept.violations[1] == "id: epoch 7 of 1000 was given to fourth and to fifth"
 
 
 def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to() -> None:
     """A fetch may have acquired a record, an acknowledgement may count, and no member has a lock any more."""
     found, _ = history()
-    found.deliveries.given("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
+    found.deliveries.note_delivery("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
     with found.deliveries.under_way("g", [PLACE], {PLACE: [3]}):
         kept = found.kept().deliveries
     assert (len(kept.lost_us["g", PLACE]), kept.records["g", PLACE][3].maybe) == (1, True)
@@ -67,9 +67,9 @@ def test_a_producer_id_stays_that_of_its_transactional_id(doubt: str) -> None:
     """Unless another instance has got another one, or may have."""
     found, now = history()
     now[0] = 50_000_000
-    found.given("id", "first", 1000, 0, 0)
+    found.note_producer_epoch("id", "first", 1000, 0, 0)
     if doubt == "another instance":
-        found.given("id", "second", 1001, 0, 0)
+        found.note_producer_epoch("id", "second", 1001, 0, 0)
     if doubt == "a lost request":
         found.doubt_id("id")
     with found.initializing("id" if doubt == "a request under way" else "other"):

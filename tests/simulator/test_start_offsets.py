@@ -95,7 +95,7 @@ def test_one_delivery_is_excused_and_the_next_one_counts() -> None:
     history.deliveries.excuse_of = lambda *_: why.pop(0)
     history.deliveries.answered("g", ("t", 0), 3, "accepted")
     for count in (1, 2):
-        history.deliveries.given("g", ("t", 0), 3, Lock("m", count, 20, 30, 40, lambda: True, open=False), 30)
+        history.deliveries.note_delivery("g", ("t", 0), 3, Lock("m", count, 20, 30, 40, lambda: True, open=False), 30)
     promise = "g: t-0 offset 3 is delivered to m, and was accepted"
     assert (history.deliveries.excused, history.violations) == ([f"{promise}, since {SET_BACK}"], [promise])
     assert history.kept().deliveries.excused is history.forgotten().deliveries.excused is history.deliveries.excused
