@@ -77,10 +77,10 @@ class BatchTable:
             if len(framed.positions):
                 yield self._framed(chunk.data, framed, chunk.origin)
 
-    def damage(self, found: Damage) -> pa.RecordBatch:
+    def damage(self, damaged: Damage) -> pa.RecordBatch:
         """Return the row that reports damage."""
-        known = {"position": found.position, "size": found.size, "base_offset": found.base_offset}
-        return self._table(1, {**known, "damage": found.reason})
+        known = {"position": damaged.position, "size": damaged.size, "base_offset": damaged.base_offset}
+        return self._table(1, {**known, "damage": damaged.reason})
 
     def _table(self, count: int, known: dict[str, Any]) -> pa.RecordBatch:
         """Return rows with these columns (arrays, or one value for all rows); the others are null."""
@@ -115,7 +115,7 @@ class BatchTable:
         has_horizon = bits & DELETE_HORIZON_BIT != 0
         first = heads["base_timestamp"].astype(np.int64)
         kinds, epochs = _control(data, framed)
-        made: dict[str, Callable[[], Any]] = {
+        columns: dict[str, Callable[[], Any]] = {
             "position": lambda: pa.array(framed.positions + origin),
             "size": lambda: pa.array(heads["length"].astype(np.int64) + LOG_OVERHEAD),
             "base_offset": lambda: pa.array(base),
@@ -139,12 +139,12 @@ class BatchTable:
             "control_type": lambda: pa.array(kinds, pa.string()),
             "coordinator_epoch": lambda: pa.array(epochs, pa.int32()),
         }
-        return self._table(len(heads), {name: make() for name, make in made.items() if name in self.schema.names})
+        return self._table(len(heads), {name: make() for name, make in columns.items() if name in self.schema.names})
 
-    def _messages(self, chunk: Chunk, found: Messages) -> Iterator[pa.RecordBatch | Damage]:
+    def _messages(self, chunk: Chunk, framed: Messages) -> Iterator[pa.RecordBatch | Damage]:
         """Return a row per message of magic 0 and 1; one row for a compressed message with all its inner messages."""
         view = chunk.data.data
-        for at, size in messages(chunk.data, found):
+        for at, size in messages(chunk.data, framed):
             try:
                 records = list(read_messages(view[at : at + size]))
             except RecordsError as error:

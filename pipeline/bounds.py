@@ -42,22 +42,22 @@ _TIMES = {"timestamp", "timestamp_ms", "max_timestamp_ms"}
 
 def limits(conditions: Iterable[Condition]) -> Limits:
     """Return the limits that all these conditions imply."""
-    found = Limits()
+    narrowed = Limits()
     for column, operator, value in conditions:
         if value is None:
             continue
         values = list(value) if operator == "in" else [value]
         if column == "topic" and operator in {"=", "in"}:
-            found.topics = set(values) if found.topics is None else found.topics & set(values)
+            narrowed.topics = set(values) if narrowed.topics is None else narrowed.topics & set(values)
         elif column == "partition" and operator in {"=", "in"}:
-            found.partitions = set(values) if found.partitions is None else found.partitions & set(values)
+            narrowed.partitions = set(values) if narrowed.partitions is None else narrowed.partitions & set(values)
         elif column in _OFFSETS and all(isinstance(each, int) for each in values):
-            found.offsets = _narrowed(found.offsets, operator, values)
+            narrowed.offsets = _narrowed(narrowed.offsets, operator, values)
         elif column in _TIMES and (times := _milliseconds(values)) is not None:
             # Timestamps are finer than milliseconds, so the adjacent millisecond is read too.
             wider = {">": ">=", "<": "<="}.get(operator, operator) if column == "timestamp" else operator
-            found.times = _narrowed(found.times, wider, times)
-    return found
+            narrowed.times = _narrowed(narrowed.times, wider, times)
+    return narrowed
 
 
 def both(first: Bounds, second: Bounds) -> Bounds:

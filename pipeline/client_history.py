@@ -101,12 +101,12 @@ def read(path: str) -> dict[str, list[dict[str, Any]]]:
     files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
     if not files or not all(each.is_file() for each in files):
         raise HistoryError(f"--history {path}: there is no file of JSON lines")
-    found = _History()
+    history = _History()
     for file in files:
         with file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                found.add(str(file), number, line)
-    return {"client_events": found.events, "client_bad_lines": found.bad}
+                history.add(str(file), number, line)
+    return {"client_events": history.events, "client_bad_lines": history.bad}
 
 
 class _History:
@@ -122,41 +122,41 @@ class _History:
         """Parse a line. A last line without newline was being written when the client ended, and is skipped."""
         place = {"file": file, "line": number}
         try:
-            found = json.loads(line)
-            reason = _reason(found)
+            event = json.loads(line)
+            reason = _reason(event)
         except (ValueError, RecursionError):
             if not line.endswith(b"\n"):
                 return
-            found, reason = {}, "this is not JSON"
+            event, reason = {}, "this is not JSON"
         if reason:
             self.bad.append({**place, "reason": reason})
             return
-        client = found["client"]
+        client = event["client"]
         self._numbers[client] = self._numbers.get(client, 0) + 1
-        needed, more = _EVENTS[found["event"]]
-        found = {
-            name: found[name] for name in ("event", "client", *needed, *more) if name in found
+        needed, more = _EVENTS[event["event"]]
+        event = {
+            name: event[name] for name in ("event", "client", *needed, *more) if name in event
         }  # no other fields are allowed
-        row = {**found, **place, "number": self._numbers[client], "group_id": found.get("group")}
-        if "partition" in found and found["event"] != "acknowledged":
-            key = client, found["topic"], found["partition"]
-            self._runs[key] = self._runs.get(key, 0) + (found["event"] == "assigned")
+        row = {**event, **place, "number": self._numbers[client], "group_id": event.get("group")}
+        if "partition" in event and event["event"] != "acknowledged":
+            key = client, event["topic"], event["partition"]
+            self._runs[key] = self._runs.get(key, 0) + (event["event"] == "assigned")
             row["run"] = self._runs[key]
         self.events.append({name: row.get(name) for name in EVENTS.names})
 
 
-def _reason(found: Any) -> str | None:
+def _reason(event_fields: Any) -> str | None:
     """Return why a line is not a valid event; None if it is."""
-    if not isinstance(found, Mapping):
+    if not isinstance(event_fields, Mapping):
         return "this is not a JSON object"
-    event = found.get("event")
+    event = event_fields.get("event")
     if not isinstance(event, str) or event not in _EVENTS:
         return f"event is one of {', '.join(_EVENTS)}"
     needed, more = _EVENTS[event]
     for name in ("client", *needed, *more):
-        if name not in found and name not in more:
+        if name not in event_fields and name not in more:
             return f"{event} needs {name}"
         is_right = _offset if (event, name) == ("acknowledged", "offset") else _FIELDS[name]
-        if name in found and not is_right(found[name]):
+        if name in event_fields and not is_right(event_fields[name]):
             return f"{name} has an invalid value"
     return None

@@ -107,11 +107,11 @@ def _segments(entries: Iterable[Entry]) -> tuple[Segment, ...]:
     logs: dict[int, Entry] = {}
     others: dict[int, set[str]] = {}
     for entry in entries:
-        if found := _SEGMENT.search(entry.location.path):
-            if found[2] == "log":
-                logs[int(found[1])] = entry
+        if name_match := _SEGMENT.search(entry.location.path):
+            if name_match[2] == "log":
+                logs[int(name_match[1])] = entry
             else:
-                others.setdefault(int(found[1]), set()).add(found[2])
+                others.setdefault(int(name_match[1]), set()).add(name_match[2])
     bases = sorted(logs)
     return tuple(
         Segment(logs[base].location, base, logs[base].size, following, frozenset(others.get(base, ())))

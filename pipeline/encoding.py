@@ -192,11 +192,11 @@ def _sizes(columns: dict[str, pa.Array]) -> Ints:
 
 def _cut(starts: Ints, totals: Ints) -> Ints:
     """Return the starts of batches, with more where a batch would exceed `BATCH_BYTES`."""
-    found = []
+    cuts = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(totals)], strict=True):
         at = start
         while at < stop:
-            found.append(at)
+            cuts.append(at)
             most = BATCH_BYTES + (int(totals[at - 1]) if at else 0)
             at = max(at + 1, int(np.searchsorted(totals, most, "right")))
-    return np.array(found, np.int64)
+    return np.array(cuts, np.int64)

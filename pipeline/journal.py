@@ -58,9 +58,9 @@ def find_files(paths: Paths) -> list[JournalFile]:
     Raises:
         FileNotFoundError: a path does not exist, or contains no journal.
     """
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found: dict[tuple[str, int], JournalFile] = {}
-    for path in given:
+    folders = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    files_by_number: dict[tuple[str, int], JournalFile] = {}
+    for path in folders:
         location = locate(path)
         folder = Location(location.root, location.path.rpartition("/")[0]) if is_file(location) else location
         for entry in files_below(folder):
@@ -69,11 +69,11 @@ def find_files(paths: Paths) -> list[JournalFile]:
                 continue
             each = JournalFile(entry.location, name[1], int(name[2]), entry.size, name[3] is not None)
             # A file is listed under both names while the server finishes it; the finished one is complete.
-            if (each.run, each.number) not in found or not each.is_open:
-                found[each.run, each.number] = each
-    if not found:
-        raise FileNotFoundError(f"{', '.join(map(str, given))}: no journal there (wire-*.jsonl)")
-    return [found[key] for key in sorted(found)]
+            if (each.run, each.number) not in files_by_number or not each.is_open:
+                files_by_number[each.run, each.number] = each
+    if not files_by_number:
+        raise FileNotFoundError(f"{', '.join(map(str, folders))}: no journal there (wire-*.jsonl)")
+    return [files_by_number[key] for key in sorted(files_by_number)]
 
 
 def cut(file: JournalFile, split_bytes: int) -> list[JournalRange]:
@@ -131,9 +131,9 @@ def _line_after(file: Any, at: int, size: int) -> int:
         data = file.read(65536)
         if not data:
             break
-        found = data.find(b"\n")
-        if found >= 0:
-            return int(at + found + 1)
+        newline = data.find(b"\n")
+        if newline >= 0:
+            return int(at + newline + 1)
         at += len(data)
     return size
 
@@ -178,13 +178,13 @@ def _rows(lines: Sequence[bytes], position: int, path: str, schema: pa.Schema, m
         behind = position + sum(len(line) + 1 for line in lines[:middle])
         yield from _rows(lines[middle:], behind, path, schema, mode)
         return
-    made = {
+    columns = {
         "request": pa.array(requests, pa.string()),
         "response": pa.array(responses, pa.string()),
         "file": pa.repeat(pa.scalar(path), len(lines)),
         "damage": pa.nulls(len(lines), pa.string()),
     }
-    arrays = [made[name] if name in made else table[name].combine_chunks() for name in schema.names]
+    arrays = [columns[name] if name in columns else table[name].combine_chunks() for name in schema.names]
     yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -230,9 +230,9 @@ def whole_lines(file: JournalFile) -> int:
         while at > 0:
             start = max(0, at - 65536)
             opened.seek(start)
-            found = opened.read(at - start).rfind(b"\n")
-            if found >= 0:
-                return int(start + found + 1)
+            newline = opened.read(at - start).rfind(b"\n")
+            if newline >= 0:
+                return int(start + newline + 1)
             at = start
     return 0
 

@@ -67,7 +67,7 @@ def metadata_rows(logs: Iterable[Partition]) -> list[dict[str, Any]]:
         rows += [] if snapshot is None else snapshot.rows
         for split in plan_records([log], _QUERY):
             for records in read_records(split, _QUERY):
-                found = decode_all_state(records).get("metadata")
-                if found is not None:
-                    rows += [row for row in found.to_pylist() if row["offset"] >= end]
+                decoded = decode_all_state(records).get("metadata")
+                if decoded is not None:
+                    rows += [row for row in decoded.to_pylist() if row["offset"] >= end]
     return rows

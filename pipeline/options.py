@@ -56,10 +56,10 @@ def _offsets(text: str) -> Any:
     if text in {"earliest", "latest"}:
         return EARLIEST if text == "earliest" else LATEST
     try:
-        given = json.loads(text)
-        if type(given) is int:
-            return given
-        return {(topic, int(number)): int(at) for topic, each in given.items() for number, at in each.items()}
+        document = json.loads(text)
+        if type(document) is int:
+            return document
+        return {(topic, int(number)): int(at) for topic, each in document.items() for number, at in each.items()}
     except (ValueError, AttributeError):
         raise ValueError('earliest, latest, a number, or {"topic": {"0": 23}}') from None
 
@@ -132,11 +132,11 @@ class Options:
         ValueError: an unknown option or an invalid value; one sentence.
     """
 
-    def __init__(self, source: str, given: Mapping[str, str]) -> None:
+    def __init__(self, source: str, texts: Mapping[str, str]) -> None:
         self.source = source
         known = {name.lower(): (name, read) for name, read in OPTIONS[source].items()}
         self._values: dict[str, Any] = {}
-        for option, text in given.items():
+        for option, text in texts.items():
             if source == "kafka_state" and option.lower() == "topics":
                 raise ValueError(f"{source}: no option {option!r}: the option kind selects the topic of a coordinator")
             if option.lower() not in known:
@@ -228,8 +228,8 @@ class Options:
         """Return names and patterns of topics; None: all."""
         if self.source == "kafka_state":
             return schemas.STATE_TOPICS[self.kind]
-        found: tuple[str, ...] | None = self["topics"]
-        return found
+        names: tuple[str, ...] | None = self["topics"]
+        return names
 
     def query(self, names: tuple[str, ...]) -> Query:
         """Return the query for these columns."""

@@ -28,13 +28,13 @@ def plan_records(partitions: Sequence[Partition], query: Query, split_bytes: int
         start, stop = max(query.start_offset, partition.log_start_offset), query.stop_offset
         if query.is_committed and (stable := last_stable_offset(partition)) is not None:
             stop = min(stop, stable)
-        found = split_partition(
+        partition_splits = split_partition(
             partition, start_offset=start, stop_offset=stop, start_ms=query.times[0], split_bytes=split_bytes
         )
-        if found and (query.is_committed or "aborted" in query.schema.names):
+        if partition_splits and (query.is_committed or "aborted" in query.schema.names):
             aborted = aborted_ranges(partition, start)
-            found = [replace(each, aborted=aborted) for each in found]
-        splits += found
+            partition_splits = [replace(each, aborted=aborted) for each in partition_splits]
+        splits += partition_splits
     return splits
 
 

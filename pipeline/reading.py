@@ -112,8 +112,8 @@ def read_state(
             query = replace(query, offsets=(snapshot.end, offsets[1]))
     for split in plan.plan_records(partitions, query):
         for records in plan.read_records(split, query):
-            if (found := decode_state(records, kind, schema)) is not None:
-                yield found
+            if (table := decode_state(records, kind, schema)) is not None:
+                yield table
 
 
 def read_journal(

@@ -29,12 +29,12 @@ def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker
         FileNotFoundError: a path does not exist, or has no log.
         OSError: one of several replicas cannot be read.
     """
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found = [each for path in given for each in logs_below(locate(path))]
-    if not found:
-        raise FileNotFoundError(f"{', '.join(map(str, given))}: no partition's log there")
+    locations = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    partitions = [each for path in locations for each in logs_below(locate(path))]
+    if not partitions:
+        raise FileNotFoundError(f"{', '.join(map(str, locations))}: no partition's log there")
     replicas: dict[tuple[str, int], list[Partition]] = {}
-    for each in found:
+    for each in partitions:
         if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):
             continue
         if broker is None or each.broker == broker:

@@ -25,19 +25,19 @@ _SNAPSHOT: Final = "metadata snapshot"
 """Source of a task that reads a metadata snapshot."""
 
 
-def columns(source: str, given: Mapping[str, str]) -> str:
+def columns(source: str, texts: Mapping[str, str]) -> str:
     """Return the columns of a source with these options, as Spark's DDL. Raises ValueError."""
-    return ddl(Options(source, given).schema())
+    return ddl(Options(source, texts).schema())
 
 
 def tasks(
-    source: str, given: Mapping[str, str], names: Sequence[str], conditions: Sequence[tuple[str, str, Any]] = ()
+    source: str, texts: Mapping[str, str], names: Sequence[str], conditions: Sequence[tuple[str, str, Any]] = ()
 ) -> list[bytes]:
     """Return the tasks for the workers.
 
     Args:
         source: name of the data source.
-        given: its options.
+        texts: its options.
         names: requested columns.
         conditions: (column, operator, value), as in `bounds.Condition`; excluded rows may be returned all the same.
 
@@ -45,7 +45,7 @@ def tasks(
         ValueError: an unknown option or column.
         FileNotFoundError: there is nothing at the path.
     """
-    options = Options(source, given)
+    options = Options(source, texts)
     wanted = tuple(names)
     limit = limits(Condition(*each) for each in conditions)
     if source == "wire_journal":
@@ -69,8 +69,8 @@ def tasks(
 
 def partitions_of(options: Options) -> list[Partition]:
     """Return the partitions that these options select."""
-    found = find_partitions(options.paths, topics=options.topics, broker=options["broker"])
-    return [each for each in found if options.wants(*each.key)]
+    partitions = find_partitions(options.paths, topics=options.topics, broker=options["broker"])
+    return [each for each in partitions if options.wants(*each.key)]
 
 
 def log_query(options: Options, names: tuple[str, ...]) -> Query:
@@ -129,8 +129,8 @@ def _snapshot_before(log: Partition) -> tuple[int, Location] | None:
     """Return end offset and location of the snapshot that precedes a metadata log."""
     from pipeline.metadata_log import snapshot_before  # as in `_read_state`
 
-    found = snapshot_before(log)
-    return None if found is None else (found.end, found.location)
+    snapshot = snapshot_before(log)
+    return None if snapshot is None else (snapshot.end, snapshot.location)
 
 
 def _read_snapshot(place: tuple[int, Location], schema: pa.Schema, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -145,5 +145,5 @@ def _read_state(query: Query, kind: str, names: list[str], splits: Sequence[Spli
     from pipeline.state import decode_state  # the decoders take long to import, and no other source needs them
 
     schema = pick(state_schema(kind, query.mode), names)
-    found = (decode_state(records, kind, schema) for split in splits for records in plan.read_records(split, query))
-    return (rows for rows in found if rows is not None)
+    decoded = (decode_state(records, kind, schema) for split in splits for records in plan.read_records(split, query))
+    return (rows for rows in decoded if rows is not None)

@@ -65,8 +65,8 @@ class SparkReader:
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
         work = partial(decoded, decode=decode, tasks=tasks, schemas=dict(schemas))
         try:
-            found = numbers.mapInArrow(work, ddl(FILES)).toArrow()
+            arrow_table = numbers.mapInArrow(work, ddl(FILES)).toArrow()
         except PySparkException as error:
             raise EngineError(last_line(error)) from error
-        for rows in found.to_batches():
+        for rows in arrow_table.to_batches():
             yield from zip(rows.column("name").to_pylist(), rows.column("content").to_pylist(), strict=True)

@@ -50,8 +50,8 @@ def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.Re
         if record.get("damage") is not None:
             rows.append({**{name: record[name] for name in _PLACE}, "damage": record["damage"]})
             continue
-        found, row = _row(record)
-        if found == kind:
+        record_kind, row = _row(record)
+        if record_kind == kind:
             rows.append(row)
     return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
 
@@ -77,20 +77,20 @@ def read_record(topic: str, key: bytes | None, value: bytes | None) -> tuple[str
     try:
         if topic == "__consumer_offsets":
             record = group.decode(key, value)
-            found = _of_a_group(record)
+            state_row = _of_a_group(record)
         elif topic == "__transaction_state":
             record = transaction.decode(key, value)
-            found = _of_a_transaction(record)
+            state_row = _of_a_transaction(record)
         elif topic == "__share_group_state":
             record = share_state.decode(key, value)
-            found = _of_a_share_group(record)
+            state_row = _of_a_share_group(record)
         else:
             record = metadata.decode(key, value)
-            found = _of_the_metadata(record)
+            state_row = _of_the_metadata(record)
     except (RecordsError, struct.error, IndexError, ValueError, OverflowError) as error:
-        found, reason = None, str(error) or type(error).__name__
-    if found is not None:
-        return found
+        state_row, reason = None, str(error) or type(error).__name__
+    if state_row is not None:
+        return state_row
     kind = _INT16.unpack_from(key)[0] if key is not None and len(key) >= _INT16.size else None
     if record is None and reason is None:
         reason = _unreadable(topic, kind, value)
@@ -149,11 +149,11 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
 def _member(member: group.GroupMember, *, is_of_consumers: bool) -> dict[str, Any]:
     """Return a member of a classic group with its assigned partitions."""
     row = dataclasses.asdict(member)
-    found = read_assignment(member.assignment) if is_of_consumers else None
-    if found is not None:
-        places = [(topic, number) for topic, numbers in found.partitions.items() for number in numbers]
+    assignment = read_assignment(member.assignment) if is_of_consumers else None
+    if assignment is not None:
+        places = [(topic, number) for topic, numbers in assignment.partitions.items() for number in numbers]
         row["assigned"] = [{"topic": topic, "partition": number} for topic, number in places]
-        row["has_user_data"] = found.custom
+        row["has_user_data"] = assignment.custom
     return row
 
 

@@ -34,9 +34,9 @@ class Limit(NamedTuple):
     most: int = 0
 
 
-def open_stream(source: str, given: Mapping[str, str]) -> "LogStream | JournalStream":
+def open_stream(source: str, texts: Mapping[str, str]) -> "LogStream | JournalStream":
     """Open the stream of a source with these options. Raises ValueError."""
-    options = Options(source, given)
+    options = Options(source, texts)
     return JournalStream(options) if source == "wire_journal" else LogStream(options)
 
 
@@ -140,13 +140,13 @@ class LogStream:
 
 def _ids(partitions: Iterable[Partition]) -> Place:
     """Return the ids of the topics, as a part of a position; empty if unknown."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for each in partitions:
-        if each.topic not in found:
+        if each.topic not in ids:
             with suppress(OSError, CheckpointError):
                 raw = read_file(each.directory.child(PARTITION_METADATA))
-                found[each.topic] = uuid_text(decode_partition_metadata(raw))
-    return {IDS: found} if found else {}
+                ids[each.topic] = uuid_text(decode_partition_metadata(raw))
+    return {IDS: ids} if ids else {}
 
 
 def _name(partition: Partition) -> str:

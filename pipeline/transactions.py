@@ -25,7 +25,7 @@ _NEITHER: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges:
     """Return the aborted transactions that may contain records from `start_offset` on."""
-    found: list[AbortedRange] = []
+    ranges: list[AbortedRange] = []
     for segment in partition.segments:
         is_passed = segment.next_base_offset is not None and segment.next_base_offset <= start_offset
         if is_passed:
@@ -40,8 +40,8 @@ def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges
             continue  # deleted with its segment
         except (OSError, IndexCorruptError):
             return AbortedRanges(_aborted_by_batches(partition))
-        found += [AbortedRange(each.producer_id, each.first_offset, each.last_offset) for each in entries]
-    return AbortedRanges(found)
+        ranges += [AbortedRange(each.producer_id, each.first_offset, each.last_offset) for each in entries]
+    return AbortedRanges(ranges)
 
 
 def last_stable_offset(partition: Partition) -> int | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from broker.options import (
     LOG_LEVELS,
-    Given,
+    Arguments,
     OptionError,
     check_secrets,
     check_security,
@@ -54,7 +54,7 @@ class ProxyOptions:
         return "--host" if host == self.listener.host else "--control-host"
 
 
-def parse(arguments: Given) -> ProxyOptions:
+def parse(arguments: Arguments) -> ProxyOptions:
     """Parse the options. Raises OptionError for the first invalid one."""
     check_secrets(arguments.get("typed", ()))
     settings, _ = from_sets(arguments.get("set", ()), strict=True)
@@ -98,7 +98,7 @@ def _addresses(values: Sequence[str]) -> tuple[tuple[str, int], ...]:
     return tuple(dict.fromkeys(addresses))
 
 
-def _listener(arguments: Given, protocol: str) -> Endpoint:
+def _listener(arguments: Arguments, protocol: str) -> Endpoint:
     port = endpoints.port_number(last(arguments, "port") or "19092", "--port")
     advertise = last(arguments, "advertise")
     host, advertised = (

@@ -121,8 +121,8 @@ def may_be_deleted(before: Call, after: Call, deletions: Iterable[Call]) -> bool
 
 def listed(body: Any, name: str) -> list[Any]:
     """Return the elements of a list in a body; none if the list is null or missing."""
-    found = body.get(name) if isinstance(body, dict) else None
-    return found if isinstance(found, list) else []
+    items = body.get(name) if isinstance(body, dict) else None
+    return items if isinstance(items, list) else []
 
 
 def canonical(value: Any) -> str:

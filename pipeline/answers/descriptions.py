@@ -91,7 +91,7 @@ def _topology(group: Body, groups: Groups) -> Iterator[str]:
     if sent is None:
         yield f"a topology of epoch {reported['epoch']}, which no member has"
         return
-    shapes = [sorted(map(_subtopology, found)) for found in (listed(reported, "subtopologies"), sent)]
+    shapes = [sorted(map(_subtopology, topology)) for topology in (listed(reported, "subtopologies"), sent)]
     if shapes[0] != shapes[1] and not any(listed(each, "source_topic_regex") for each in sent):
         yield f"subtopologies are {shapes[0]}, not {shapes[1]}"
 

@@ -30,8 +30,8 @@ class _Group:
 
     def during(self, from_us: int, until_us: int, *, joins: bool = False) -> list[Call]:
         """Return the calls that started between two times."""
-        found = self.joins if joins else self.calls
-        return found[bisect_left(found, from_us, key=_start_us) : bisect_right(found, until_us, key=_start_us)]
+        calls = self.joins if joins else self.calls
+        return calls[bisect_left(calls, from_us, key=_start_us) : bisect_right(calls, until_us, key=_start_us)]
 
     def newest(self, until_us: int) -> int | None:
         """Return the newest generation that may have started before a time; None if unknown."""
@@ -173,9 +173,9 @@ def _generation(request: dict[str, Any]) -> int:
 
 def _errors(call: Call) -> set[str]:
     """Return all errors of a response, including those of partitions and members."""
-    found = {call.response.get("error_code", NONE)}
+    codes = {call.response.get("error_code", NONE)}
     for name in ("topics", "members"):
         for each in listed(call.response, name):
-            found.add(each.get("error_code", NONE))
-            found.update(part.get("error_code", NONE) for part in listed(each, "partitions"))
-    return found - {NONE}
+            codes.add(each.get("error_code", NONE))
+            codes.update(part.get("error_code", NONE) for part in listed(each, "partitions"))
+    return codes - {NONE}

@@ -29,7 +29,9 @@ def _of_classic(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str |
     described = listed(group, "members")
     if bool(described) == (group["group_state"] in WITHOUT_MEMBERS):
         yield None, f"{group['group_state']} with {len(described)} members"
-    joined = [each for (name, _), found in groups.classic.items() if name == group["group_id"] for each in found]
+    joined = [
+        each for (name, _), memberships in groups.classic.items() if name == group["group_id"] for each in memberships
+    ]
     settled = [each for each in joined if each.is_accepted and each.end_us < call.start_us]
     if not settled or any(each.end_us >= call.start_us and each.start_us <= call.end_us for each in joined):
         return
@@ -101,8 +103,8 @@ def _left_out(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
         last = member.last_before(call)
         if group_id not in there and last is not None and last.broker == call.broker and member.is_alive_at(call):
             yield group_id, "the group is left out"
-    for group_id, found in groups.alive.items():
-        around = [each for each in found if each.broker == call.broker]
+    for group_id, holdings in groups.alive.items():
+        around = [each for each in holdings if each.broker == call.broker]
         before = max(
             (each for each in around if each.end_us < call.start_us), key=lambda each: each.end_us, default=None
         )

@@ -71,11 +71,11 @@ def faults_of(call: Call) -> Iterator[Fault]:
     """Yield requested elements that a response omits, and elements that were not requested."""
     if call.response.get("error_code", NONE) != NONE:
         return
-    asked, answered = _compared(call)
-    if asked:  # an empty request means nothing, or everything
-        for item in sorted(asked - answered):
+    requested, answered = _compared(call)
+    if requested:  # an empty request means nothing, or everything
+        for item in sorted(requested - answered):
             yield Fault(call.id, "answer-items", f"left out: {item}")
-        for item in sorted(answered - asked):
+        for item in sorted(answered - requested):
             yield Fault(call.id, "answer-items", f"not asked for: {item}")
 
 
@@ -105,11 +105,11 @@ def _names_all(call: Call) -> bool:
 
 
 def _named(body: Body, where: _Items) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for each in listed(body, where.field):
         name = canonical([each.get(field) for field in where.names])
         if where.parts is None:
-            found.add(name)
+            names.add(name)
         for part in listed(each, where.parts) if where.parts else ():
-            found.add(f"{name} {part if where.part is None else part.get(where.part)}")
-    return found
+            names.add(f"{name} {part if where.part is None else part.get(where.part)}")
+    return names

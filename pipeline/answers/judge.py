@@ -33,7 +33,7 @@ _INCOMPLETE: Final = (KeyError, TypeError, IndexError, AttributeError)
 """Errors that a rule raises for a body with fewer fields than a broker or proxy of ours writes."""
 
 
-def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
+def _faults_by(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
     """Return what a rule finds; nothing if another program wrote the bodies and fields are missing."""
     try:
         return list(rule(*about))
@@ -43,7 +43,7 @@ def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
 
 def faults_alone(call: Call) -> list[Fault]:
     """Return the faults of one response, compared only with its own request."""
-    return [fault for rule in _RULES if call.is_answered for fault in _found(rule, call)]
+    return [fault for rule in _RULES if call.is_answered for fault in _faults_by(rule, call)]
 
 
 @dataclass
@@ -74,7 +74,7 @@ class _Life:
         self.last_us[call.connection] = max(self.last_us[call.connection], call.start_us)
         self.at_ms = max(self.at_ms, call.at_ms)
         for step in (self._values, *(each.note for each in self._judges)):
-            yield from _found(step, call)
+            yield from _faults_by(step, call)
         if call.is_answered and (call.api in descriptions.DESCRIPTIONS or call.api in group_lists.LISTS):
             self.described.append(call)
 
@@ -116,10 +116,10 @@ class _Life:
         yield from self._other_offers()
         yield from self.values.faults()
         for each in self._judges:
-            yield from _found(each.faults)
+            yield from _faults_by(each.faults)
         for call in self.described:
             judge = descriptions if call.api in descriptions.DESCRIPTIONS else group_lists
-            yield from _found(judge.faults_of, call, self.groups)
+            yield from _faults_by(judge.faults_of, call, self.groups)
 
 
 def _places(call: Call) -> list[dict[str, Any]]:

@@ -59,8 +59,8 @@ class Member:
         elif reported is not None and epoch > 0:
             self._drop(self.held.keys() - reported)
         if self.beats:
-            for piece, given in self.held.items():
-                self.holdings[piece][-1] = Holding(self.member_id, given.end_us, call.start_us, given)
+            for piece, holding in self.held.items():
+                self.holdings[piece][-1] = Holding(self.member_id, holding.end_us, call.start_us, holding)
         for piece in (pieces(call.response, self.kind) or ()) if epoch >= 0 else ():
             if piece not in self.held:
                 self.held[piece] = call
@@ -109,9 +109,9 @@ class Member:
         """Return one list of the assignment that the member last received before a description."""
         since = [each for each in self.beats if each.end_us < moment.start_us]
         for each in reversed(since):
-            found = pieces(each.response, self.kind, name)
-            if found is not None:
-                return found
+            assigned_pieces = pieces(each.response, self.kind, name)
+            if assigned_pieces is not None:
+                return assigned_pieces
             if each.request["member_epoch"] == 0:
                 return set()
         return None
@@ -132,14 +132,18 @@ def pieces(body: Body, kind: str, name: str | None = None) -> set[Piece] | None:
     Without the name of a list of tasks, the active ones.
     """
     if kind == "streams":
-        found = body.get(name or "active_tasks")
+        assignment = body.get(name or "active_tasks")
         return (
-            None if found is None else {(each["subtopology_id"], one) for each in found for one in each["partitions"]}
+            None
+            if assignment is None
+            else {(each["subtopology_id"], one) for each in assignment for one in each["partitions"]}
         )
-    found = body.get("topic_partitions")
-    if found is None and body.get("assignment") is not None:
-        found = body["assignment"]["topic_partitions"]
-    return None if found is None else {(each["topic_id"], one) for each in found for one in each["partitions"]}
+    assignment = body.get("topic_partitions")
+    if assignment is None and body.get("assignment") is not None:
+        assignment = body["assignment"]["topic_partitions"]
+    return (
+        None if assignment is None else {(each["topic_id"], one) for each in assignment for one in each["partitions"]}
+    )
 
 
 @dataclass
@@ -234,8 +238,8 @@ class Groups:
     def tasks_of(self, group_id: str, subtopology_id: str) -> int | None:
         """Return the maximum number of tasks of a subtopology: the partitions of its largest topic; None if unknown."""
         most = 0
-        for found in self.topologies[group_id].values():
-            for each in found:
+        for topology in self.topologies[group_id].values():
+            for each in topology:
                 if each["subtopology_id"] == subtopology_id:
                     if listed(each, "source_topic_regex") or listed(each, "repartition_source_topics"):
                         return None
@@ -259,8 +263,8 @@ class Groups:
                     by_piece[group_id, piece] += holdings
             yield from self._subscriptions(member)
         seen: set[tuple[int, str]] = set()
-        for (_, piece), found in by_piece.items():
-            for one, other in _overlaps(found):
+        for (_, piece), of_piece in by_piece.items():
+            for one, other in _overlaps(of_piece):
                 later = max(one.call, other.call, key=lambda each: each.end_us)
                 who = f"{one.member_id} and {other.member_id} both have it"
                 if (later.id, who) not in seen:
@@ -294,9 +298,9 @@ def _codes(call: Call) -> set[str]:
     return {part["error_code"] for each in listed(call.response, "topics") for part in listed(each, "partitions")}
 
 
-def _overlaps(found: list[Holding]) -> Iterator[tuple[Holding, Holding]]:
+def _overlaps(holdings: list[Holding]) -> Iterator[tuple[Holding, Holding]]:
     """Yield pairs of members that owned the same partition or task at the same time."""
-    ordered = sorted(found, key=lambda each: (each.since_us, each.until_us))
+    ordered = sorted(holdings, key=lambda each: (each.since_us, each.until_us))
     open_: dict[str, Holding] = {}
     for each in ordered:
         for member_id, other in open_.items():

@@ -21,8 +21,8 @@ class Place(NamedTuple):
 
 def rows_of(call: Call) -> Iterator[dict[str, Any]]:
     """Yield rows of `calls.ANSWER_PLACES`."""
-    found = _PLACES.get(call.api)
-    for each in found(call) if found is not None and call.is_answered else ():
+    rows_of_api = _PLACES.get(call.api)
+    for each in rows_of_api(call) if rows_of_api is not None and call.is_answered else ():
         topic_id = None if each.topic_id == ZERO_ID else each.topic_id
         row = each._replace(topic=each.topic or None, topic_id=topic_id)._asdict()
         yield {"run": call.run, "era": call.era, "id": call.id, **row}

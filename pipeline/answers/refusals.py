@@ -100,8 +100,8 @@ def _with_results(call: Call) -> Wrong:
 
 def _instances(call: Call) -> Wrong:
     """Yield errors of static members (KIP-345) that a dynamic member received."""
-    asked = [call.request, *listed(call.request, "members")]
-    if call.error in _STATIC and not any(each.get(name) for each in asked for name in _INSTANCES):
+    identities = [call.request, *listed(call.request, "members")]
+    if call.error in _STATIC and not any(each.get(name) for each in identities for name in _INSTANCES):
         yield "error-contradicted", f"{call.error} to a member without an instance id"
 
 

@@ -44,9 +44,9 @@ def described_quotas(call: Call) -> Reported:
     ]
     if exact and all(each["match_type"] == 0 for each in listed(call.request, "components")):
         reported.setdefault(_entity(exact), {})
-    for entity, found in reported.items():
-        for name in {*names, *found}:
-            value = canonical(float(found[name])) if name in found else UNSET
+    for entity, quotas in reported.items():
+        for name in {*names, *quotas}:
+            value = canonical(float(quotas[name])) if name in quotas else UNSET
             yield ("quota", entity, name), value, None, None
 
 
@@ -67,10 +67,10 @@ def described_credentials(call: Call) -> Reported:
     """Yield the credentials of DescribeUserScramCredentials."""
     for each in listed(call.response, "results"):
         if each["error_code"] in (NONE, "RESOURCE_NOT_FOUND"):
-            found = {one["mechanism"]: one["iterations"] for one in listed(each, "credential_infos")}
-            for mechanism in {1, 2, *found}:
+            iterations = {one["mechanism"]: one["iterations"] for one in listed(each, "credential_infos")}
+            for mechanism in {1, 2, *iterations}:
                 key = ("credential", each["user"], str(mechanism))
-                yield key, str(found.get(mechanism, UNSET)), None, None
+                yield key, str(iterations.get(mechanism, UNSET)), None, None
 
 
 def _rule(where: Body, rule: Body) -> str:

@@ -75,14 +75,14 @@ def _quorum(call: Call) -> Iterator[str]:
 
 
 def _deleted(call: Call) -> Iterator[str]:
-    asked = {
+    requested_offsets = {
         (each["name"], part["partition_index"]): part["offset"]
         for each in listed(call.request, "topics")
         for part in listed(each, "partitions")
     }
     for each in listed(call.response, "topics"):
         for part in listed(each, "partitions"):
-            if part["error_code"] == NONE and part["low_watermark"] < asked.get(
+            if part["error_code"] == NONE and part["low_watermark"] < requested_offsets.get(
                 (each["name"], part["partition_index"]), 0
             ):
                 place = f"{each['name']}-{part['partition_index']}"
@@ -90,9 +90,9 @@ def _deleted(call: Call) -> Iterator[str]:
 
 
 def _created(call: Call) -> Iterator[str]:
-    asked = {each["name"]: each for each in listed(call.request, "topics")}
+    requested_topics = {each["name"]: each for each in listed(call.request, "topics")}
     for each in listed(call.response, "topics"):
-        sent = asked.get(each["name"])
+        sent = requested_topics.get(each["name"])
         if each["error_code"] != NONE or sent is None or call.version < 5 or each["topic_config_error_code"]:
             continue
         if not listed(each, "configs"):
@@ -185,9 +185,9 @@ def _hints(call: Call) -> Iterator[str]:
 
 
 def _share_offsets(call: Call) -> Iterator[str]:
-    asked = {each["group_id"]: each.get("topics") for each in listed(call.request, "groups")}
+    requested_topics = {each["group_id"]: each.get("topics") for each in listed(call.request, "groups")}
     for group in listed(call.response, "groups"):
-        topics = asked.get(group["group_id"])
+        topics = requested_topics.get(group["group_id"])
         if group["error_code"] != NONE:
             continue
         reported = [

@@ -90,10 +90,10 @@ def _is_nameless(value: dict[str, Any], name: str) -> bool:
 def _is_possible(call: Call, name: str, value: int) -> bool:
     if name.endswith("authorized_operations"):
         always = call.api == "DescribeTopicPartitions"
-        asked = always or any(
+        requested = always or any(
             each and key.startswith("include_") and key.endswith("operations") for key, each in call.request.items()
         )
-        return value == _UNASKED or bool(asked and value >= 0 and not value & ~_OPERATIONS)
+        return value == _UNASKED or bool(requested and value >= 0 and not value & ~_OPERATIONS)
     if name.endswith("error_code"):
         return value in _CODES
     if value < _LEAST:

@@ -70,7 +70,7 @@ class ShareGroups:
         """Check the epochs of a share session on one connection: 0, 1, 2 ...; -1 closes it."""
         request = call.request
         key = (request["group_id"], request["member_id"], call.connection)
-        epoch, asked = request["share_session_epoch"], set(_places(request, "topics"))
+        epoch, requested = request["share_session_epoch"], set(_places(request, "topics"))
         known = self._sessions.get(key)
         error = call.response.get("error_code")
         if error == NONE and known and epoch > 0 and epoch != known[0]:
@@ -79,7 +79,7 @@ class ShareGroups:
             yield self._fault(call, f"session epoch {epoch} was refused, though it is the next one")
         if error == NONE and epoch >= 0:
             before = set() if epoch == 0 or known is None else known[1]
-            partitions = before | asked
+            partitions = before | requested
             if call.api == "ShareFetch":
                 for _, partition in sorted(set(_places(call.response, "responses")) - partitions):
                     if epoch == 0 or known:

@@ -124,8 +124,8 @@ def _snapshot_records(raw: bytes) -> list[Any]:
 
 def _check_bootstrap(raw: bytes) -> None:
     """Raise RecordsError unless these are metadata records with a `metadata.version` (BootstrapMetadata)."""
-    found = _snapshot_records(raw)
-    if not any(isinstance(each, FeatureLevelRecord) and each.name == "metadata.version" for each in found):
+    records = _snapshot_records(raw)
+    if not any(isinstance(each, FeatureLevelRecord) and each.name == "metadata.version" for each in records):
         raise RecordsError("no metadata.version: a controller refuses to start")
 
 
@@ -148,10 +148,10 @@ class BrokerFiles:
         names = {name for name, _ in listed}
         self.metadata_faults += faults(tree)
         for name in OFFSET_CHECKPOINTS:
-            found = self._read(tree, name, decode_offsets) if name in names else None
+            offsets = self._read(tree, name, decode_offsets) if name in names else None
             self.checkpoints += [
                 {"directory": tree.path, "topic": topic, "partition": number, "file": name, "offset": offset}
-                for (topic, number), offset in (found or {}).items()
+                for (topic, number), offset in (offsets or {}).items()
             ]
         if META_PROPERTIES in names:
             fields = decode_properties(tree.read(META_PROPERTIES))
@@ -223,10 +223,10 @@ class BrokerFiles:
                     self._index(tree, path, part[1], place)
 
     def _snapshot(self, tree: Tree, path: str, place: dict[str, Any]) -> None:
-        found = self._read(
+        records = self._read(
             tree, path, decode_snapshot, {name: place[name] for name in ("directory", "topic", "partition")}
         )
-        for number, each in enumerate(found or ()):
+        for number, each in enumerate(records or ()):
             last = each.batches[-1] if each.batches else None
             self.snapshots.append({
                 **place, "entry": number, "producer_id": each.producer_id, "producer_epoch": each.producer_epoch,
@@ -236,7 +236,7 @@ class BrokerFiles:
                 "timestamp_ms": each.last_timestamp_ms,
                 "coordinator_epoch": each.coordinator_epoch, "transaction_offset": each.transaction_first_offset,
             })  # fmt: skip
-        if found == []:
+        if records == []:
             self.snapshots.append(place)
 
     def _index(self, tree: Tree, path: str, kind: str, place: dict[str, Any]) -> None:

@@ -45,5 +45,5 @@ def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
     if not begins or min(each.first_segment_base for each in begins) == 0:
         return []
     newest = (newest_snapshot(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins)
-    found = [each for each in newest if each is not None]
-    return max(found, key=lambda each: each.end).rows if found else []
+    snapshots = [each for each in newest if each is not None]
+    return max(snapshots, key=lambda each: each.end).rows if snapshots else []

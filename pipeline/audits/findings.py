@@ -36,11 +36,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result of an audit. `findings` has the checks that found rows, the worst first; `asked` every check."""
+    """Result of an audit. `findings` has the checks that found rows, the worst first; `checks` all that were asked."""
 
     path: str
     journal: str | None
-    asked: Sequence[Check]
+    checks: Sequence[Check]
     findings: Sequence[Finding]
     totals: dict[str, int]
 
@@ -63,10 +63,10 @@ _TOTALS: Final = """
 def ask(engine: Engine, check: Check) -> Finding:
     """Run one check. Rows are sorted by topic, partition and offset, if the check has these columns."""
     try:
-        found, count = engine.find(check.sql, ORDER, ROWS_KEPT)
+        kept_rows, count = engine.find(check.sql, ORDER, ROWS_KEPT)
     except EngineError as error:
         raise EngineError(f"check {check.name}: {error}") from error
-    return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in found])
+    return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in kept_rows])
 
 
 def ask_all(

@@ -66,8 +66,8 @@ class Measured:
 
 def measured(engine: Engine, *, is_cluster: bool = False) -> Measured:
     """Query the tables of one step, in SQL that both engines understand."""
-    asked = (_RECORDS, _LIVE_LAG, _OPEN, _BOUNDS, _STATES) if is_cluster else (_RECORDS, _LAG, _OPEN)
-    return Measured(*(engine.plain(sql).to_pylist() for sql in asked))
+    queries = (_RECORDS, _LIVE_LAG, _OPEN, _BOUNDS, _STATES) if is_cluster else (_RECORDS, _LAG, _OPEN)
+    return Measured(*(engine.plain(sql).to_pylist() for sql in queries))
 
 
 @dataclass(slots=True)
@@ -87,9 +87,9 @@ class Followed:
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _before: set[tuple[str, str]] = field(default_factory=set)
 
-    def step(self, found: Iterable[Finding]) -> list[Row]:
+    def step(self, findings: Iterable[Finding]) -> list[Row]:
         """Add the findings of a step; return those that are in it for the second time and not yet reported."""
-        rows = {(each.check.name, _known_by(row)): Row(each.check, row) for each in found for row in each.rows}
+        rows = {(each.check.name, _known_by(row)): Row(each.check, row) for each in findings for row in each.rows}
         new = [row for key, row in rows.items() if key in self._before and key not in self._seen]
         self._seen |= {key for key in rows if key in self._before}
         self._before = set(rows)

@@ -55,9 +55,9 @@ HISTORY: Final = pa.schema([*_BATCH, *_NEIGHBOURS, *_PRODUCERS])
 """One row per batch, and per damaged range. The last six columns describe the same producer's earlier batches, and are
 null in its first row, except `turn`, and for batches without a producer.
 """
-FOUND: Final = tuple(_BATCH.names)
+READ_COLUMNS: Final = tuple(_BATCH.names)
 """Columns of a batch itself."""
-ORDERED: Final = (*FOUND, *_NEIGHBOURS.names)
+ORDERED: Final = (*READ_COLUMNS, *_NEIGHBOURS.names)
 """Columns that do not depend on the producer."""
 ROWS: Final = 1 << 16
 """Rows that are processed together."""
@@ -92,17 +92,17 @@ class History:
         self._last: dict[str, Any] = {}
         self._producers: dict[int, tuple[Any, ...]] = {}
 
-    def rows(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return rows of `HISTORY` for rows of `READ`, which must come in log order."""
         held: pa.RecordBatch | None = None
-        for batch in _gathered(found):
+        for batch in _gathered(batches):
             if held is not None:
-                yield self._made(held, _base(batch.column("segment")[0].as_py()))
+                yield self._completed(held, _base(batch.column("segment")[0].as_py()))
             held = batch
         if held is not None:
-            yield self._made(held, None)
+            yield self._completed(held, None)
 
-    def _made(self, batch: pa.RecordBatch, following_base: int | None) -> pa.RecordBatch:
+    def _completed(self, batch: pa.RecordBatch, following_base: int | None) -> pa.RecordBatch:
         columns = {name: batch.column(name) for name in READ.names}
         columns["directory"] = repeated(self._directory, pa.string(), len(batch))
         segments = batch.column("segment").dictionary_encode()
@@ -114,7 +114,7 @@ class History:
         return pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in HISTORY], schema=HISTORY)
 
     def _neighbours(self, columns: dict[str, pa.Array], following_base: int | None) -> dict[str, pa.Array]:
-        made = {}
+        neighbours = {}
         for name, source in (
             ("previous_last_offset", "last_offset"),
             ("previous_leader_epoch", "leader_epoch"),
@@ -123,13 +123,13 @@ class History:
             ("previous_damage", "damage"),
         ):
             own = columns[source]
-            made[name] = pa.concat_arrays([pa.array([self._last.get(source)], own.type), own[:-1]])
+            neighbours[name] = pa.concat_arrays([pa.array([self._last.get(source)], own.type), own[:-1]])
             self._last[source] = own[-1].as_py()
         bases = columns["segment_base"]
-        made["next_segment_base"] = pa.concat_arrays([bases[1:], pa.array([following_base], pa.int64())])
-        behind = pc.add(made["previous_last_offset"], 1)
-        made["place"] = pc.coalesce(columns["base_offset"], columns["stated_offset"], behind, bases)
-        return made
+        neighbours["next_segment_base"] = pa.concat_arrays([bases[1:], pa.array([following_base], pa.int64())])
+        behind = pc.add(neighbours["previous_last_offset"], 1)
+        neighbours["place"] = pc.coalesce(columns["base_offset"], columns["stated_offset"], behind, bases)
+        return neighbours
 
     def _before(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """Return the state of each batch's producer before the batch."""
@@ -144,7 +144,7 @@ class History:
         self._producers.update(zip(ids.tolist(), zip(*(after[name].tolist() for name in _MEMORY_NAMES), strict=True),
                                    strict=True))  # fmt: skip
         known, has_data, has_marker = before["is_known"], before["has_data"], before["has_marker"]
-        found = {
+        earlier = {
             "turn": (before["turn"], np.ones(len(rows), np.bool_)),
             "highest_epoch": (before["highest_epoch"], known),
             "data_epoch": (before["data_epoch"], has_data),
@@ -152,7 +152,7 @@ class History:
             "data_offset": (before["data_offset"], has_data),
             "previous_coordinator_epoch": (before["coordinator_epoch"], has_marker),
         }
-        return {name: _scattered(count, rows, *values) for name, values in found.items()}
+        return {name: _scattered(count, rows, *values) for name, values in earlier.items()}
 
     def _turns(self, own: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]], NDArray[Any]]:
         """Return the producers, their earlier history for each batch, and their history after the last one.
@@ -190,9 +190,9 @@ class History:
         back = np.empty(len(ids), np.int64)
         back[order] = at
         back = back[len(remembered) :]
-        found = {name: before[name][back] for name in _MEMORY_NAMES} | {"is_known": ~is_first[back]}
+        states = {name: before[name][back] for name in _MEMORY_NAMES} | {"is_known": ~is_first[back]}
         ends = np.flatnonzero(np.concatenate([is_first[1:], [True]]))
-        return ids[ends], found, after[ends]
+        return ids[ends], states, after[ends]
 
 
 _OWN: Final = (
@@ -209,11 +209,11 @@ _JOINED: Final = (
 """Computed value, its index in `_MEMORY`, and the batch field that it comes from."""
 
 
-def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Regroup rows into batches of about `ROWS`."""
     waiting: list[pa.RecordBatch] = []
     count = 0
-    for batch in found:
+    for batch in batches:
         if len(batch):
             waiting.append(batch)
             count += len(batch)
@@ -235,9 +235,9 @@ def _damage(damage: pa.Array) -> dict[str, pa.Array]:
     kinds: list[str | None] = []
     stated: list[tuple[int, int] | tuple[None, None]] = []
     for reason in damage.to_pylist():
-        found = None if reason is None else _STATED.match(reason)
+        stated_range = None if reason is None else _STATED.match(reason)
         kinds.append(None if reason is None else next((kind for kind, what in _KINDS if what.match(reason)), "damaged"))
-        stated.append((None, None) if found is None else (int(found[1]), int(found[2])))
+        stated.append((None, None) if stated_range is None else (int(stated_range[1]), int(stated_range[2])))
     columns: tuple[list[Any], ...] = (kinds, [each for each, _ in stated], [each for _, each in stated])
     return {name: pa.array(values, kind) for (name, kind), values in zip(_DAMAGE.items(), columns, strict=True)}
 

@@ -12,16 +12,16 @@ from pipeline.rendering.plots import Picture
 _KEY = (("COMMIT", "committed"), ("ABORT", "aborted"), ("open", "open or hanging"))
 
 
-def draw(engine: Engine, found: Sequence[Finding]) -> list[Picture]:
+def draw(engine: Engine, findings: Sequence[Finding]) -> list[Picture]:
     """Draw the pictures for these findings; partitions with findings come first."""
-    rows = [row for finding in found for row in finding.rows]
+    rows = [row for finding in findings for row in finding.rows]
     suspects = [(row["topic"], row["partition"]) for row in rows if {"topic", "partition"} <= set(row)]
     return pictures(engine, suspects)
 
 
 def as_html(report: Report, drawn: Sequence[Picture]) -> str:
     """Return the page."""
-    found = {finding.check.name for finding in report.findings}
+    failing = {finding.check.name for finding in report.findings}
     return html.page(
         "audit.html",
         f"Audit of {report.path}",
@@ -29,5 +29,5 @@ def as_html(report: Report, drawn: Sequence[Picture]) -> str:
         report=report,
         drawn=drawn,
         key=[(COLOURS[kind], label) for kind, label in _KEY],
-        quiet=[check for check in report.asked if check.name not in found],
+        quiet=[check for check in report.checks if check.name not in failing],
     )

@@ -113,18 +113,18 @@ def _text(raw: bytes | None) -> str | None:
 
 def _header(headers: Sequence[Mapping[str, Any]] | None, name: str) -> str | None:
     """Return the last header with a name, like Kafka's `Headers.lastHeader`."""
-    found = [each["value"] for each in headers or () if each["key"] == name]
-    return _text(found[-1]) if found else None
+    values = [each["value"] for each in headers or () if each["key"] == name]
+    return _text(values[-1]) if values else None
 
 
 def _field(raw: bytes | None, path: Sequence[str]) -> str | None:
     """Return a field of a JSON value by its path of names and array indexes."""
     try:
-        found: Any = json.loads(raw or b"null")
+        part: Any = json.loads(raw or b"null")
         for step in path:
-            found = found[int(step)] if isinstance(found, list) else found[step]
-        if found is None:
+            part = part[int(step)] if isinstance(part, list) else part[step]
+        if part is None:
             return None
-        return sound(found) if isinstance(found, str) else json.dumps(found, sort_keys=True)
+        return sound(part) if isinstance(part, str) else json.dumps(part, sort_keys=True)
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None

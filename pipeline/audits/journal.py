@@ -36,12 +36,12 @@ def owned_partitions(shown: str | None) -> list[tuple[str, int]]:
 def _owned(raw: bytes) -> list[tuple[str, int]]:
     (topics,) = _INT.unpack_from(raw, 2)
     at = 6
-    found: list[tuple[str, int]] = []
+    places: list[tuple[str, int]] = []
     for _ in range(topics):
         (size,) = _SHORT.unpack_from(raw, at)
         name = raw[at + 2 : at + 2 + size].decode()
         at += 2 + size
         (count,) = _INT.unpack_from(raw, at)
-        found += [(name, _INT.unpack_from(raw, at + 4 + 4 * index)[0]) for index in range(count)]
+        places += [(name, _INT.unpack_from(raw, at + 4 + 4 * index)[0]) for index in range(count)]
         at += 4 + 4 * count
-    return found
+    return places

@@ -47,11 +47,11 @@ def faults(tree: Tree) -> list[dict[str, Any]]:
         return []
     snapshots = {key: name for name in sorted(names) if (key := metadata_snapshot(name)) is not None}
     batches = list(_batches(tree, segments))
-    found = [
+    fault_rows = [
         *_replayed(tree, segments[0], batches, snapshots),
         *_quorum(tree, names, max((batch.partition_leader_epoch for batch in batches), default=-1)),
     ]
-    return [{"directory": tree.path, **each} for each in found]
+    return [{"directory": tree.path, **each} for each in fault_rows]
 
 
 def _has_metadata(tree: Tree) -> bool:

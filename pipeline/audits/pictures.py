@@ -27,10 +27,10 @@ _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
 
 def pictures(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[Picture]:
     """Return all pictures. `suspects`: partitions with findings, which come first."""
-    made = [_windows(engine)]
+    drawn = [_windows(engine)]
     for topic, partition in _partitions(engine, suspects):
-        made.append(_timeline(engine, topic, partition))
-    return [picture for picture in made if picture is not None]
+        drawn.append(_timeline(engine, topic, partition))
+    return [picture for picture in drawn if picture is not None]
 
 
 def _rows(engine: Engine, query: str) -> list[dict[str, Any]]:
@@ -155,7 +155,7 @@ def _transactional_ids(engine: Engine) -> dict[int, str]:
 
 def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, Any]]) -> list[int]:
     """Return the last stable offset after each batch: the first offset of an open transaction, else the log's end."""
-    found = []
+    offsets = []
     for row in batches:
         end = row["last_offset"] + 1
         pinned = [
@@ -163,8 +163,8 @@ def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, A
             for each in transactions
             if each["first_offset"] < end and (each["marker_offset"] is None or each["marker_offset"] >= end)
         ]
-        found.append(min(pinned, default=end))
-    return found
+        offsets.append(min(pinned, default=end))
+    return offsets
 
 
 def _caption(transactions: Sequence[dict[str, Any]]) -> str:

@@ -71,8 +71,10 @@ def parse(name: str, text: str) -> Check:
 @cache
 def checks() -> Mapping[str, Check]:
     """Return all checks by name, the worst first."""
-    found = [parse(name, text) for name, text in queries.read_all("pipeline.audits", "checks").items()]
-    return {check.name: check for check in sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.name))}
+    all_checks = [parse(name, text) for name, text in queries.read_all("pipeline.audits", "checks").items()]
+    return {
+        check.name: check for check in sorted(all_checks, key=lambda each: (SEVERITIES.index(each.severity), each.name))
+    }
 
 
 def with_folder(folder: str) -> dict[str, Check]:
@@ -92,12 +94,12 @@ def with_folder(folder: str) -> dict[str, Check]:
         if path.stem in known:
             raise CheckFileError(f"--checks {path}: there is a check {path.stem} already; give the file another name")
         try:
-            made = parse(path.stem, path.read_text(encoding="utf-8"))
+            check = parse(path.stem, path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise CheckFileError(f"--checks {path}: {error}; see `understudy audit --show offset-hole`") from None
-        if strange := made.needs.difference(NEEDS):
+        if strange := check.needs.difference(NEEDS):
             raise CheckFileError(f"--checks {path}: needs {min(strange)}; there are {', '.join(NEEDS)}")
-        known[path.stem] = made
+        known[path.stem] = check
     return known
 
 

@@ -20,7 +20,7 @@ def summary(report: Report) -> str:
     if "requests" in seen:
         looked += f", {counted(seen['requests'], 'request')}"
     if not report.findings:
-        return f"{looked}: nothing found by {counted(len(report.asked), 'check')}"
+        return f"{looked}: nothing found by {counted(len(report.checks), 'check')}"
     rows = sum(finding.count for finding in report.findings)
     return f"{looked}: {counted(rows, 'finding')} of {counted(len(report.findings), 'kind')}"
 
@@ -49,7 +49,7 @@ def as_json(report: Report) -> str:
         "path": report.path,
         "journal": report.journal,
         "totals": report.totals,
-        "asked": [check.name for check in report.asked],
+        "asked": [check.name for check in report.checks],
         "findings": [
             {
                 "check": finding.check.name,
@@ -71,15 +71,15 @@ def as_junit(report: Report, *, fails: str = "warning") -> str:
 
     It fails if it found something of severity `fails` or worse, else it notes findings.
     """
-    found = {finding.check.name: finding for finding in report.findings}
+    by_check = {finding.check.name: finding for finding in report.findings}
     failing = {finding.check.name for finding in report.at_least(fails)}
     suite = ET.Element(
-        "testsuite", name="understudy audit", tests=str(len(report.asked)), failures=str(len(failing)), errors="0",
+        "testsuite", name="understudy audit", tests=str(len(report.checks)), failures=str(len(failing)), errors="0",
         skipped="0",
     )  # fmt: skip
-    for check in report.asked:
+    for check in report.checks:
         case = ET.SubElement(suite, "testcase", classname=f"audit.{check.severity}", name=check.name)
-        finding = found.get(check.name)
+        finding = by_check.get(check.name)
         if finding is not None:
             kind = "failure" if check.name in failing else "system-out"
             part = ET.SubElement(case, kind)

@@ -115,8 +115,8 @@ class Tree:
     def names(self, folder: str = "") -> list[tuple[str, bool]]:
         """Return name and whether it is a directory, for each entry in a folder of the tree."""
         inside = f"{self.root}/{folder}" if folder else self.root
-        found = self._files.get_file_info(fs.FileSelector(inside))
-        return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
+        entries = self._files.get_file_info(fs.FileSelector(inside))
+        return sorted((info.base_name, info.type == fs.FileType.Directory) for info in entries)
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes; empty if it does not exist."""
@@ -192,7 +192,7 @@ class Tree:
 
 def _snapshot_ends(names: Iterable[str]) -> list[int]:
     """Return the end offset of the oldest metadata snapshot: the metadata log starts there, or in its segment."""
-    ends = sorted(found[0] for name in names if (found := metadata_snapshot(name)) is not None)
+    ends = sorted(snapshot[0] for name in names if (snapshot := metadata_snapshot(name)) is not None)
     return ends[:1]
 
 

@@ -58,7 +58,7 @@ def main(arguments: Mapping[str, Any]) -> int:
 
 def tables_there(arguments: Mapping[str, Any]) -> set[str]:
     """Return the kinds of tables, besides those of the logs, that this command line provides. Raises IdentityError."""
-    given = {
+    presence = {
         "records": arguments["records"],
         "journal": arguments["journal"],
         "id": identity_of(arguments) is not None,
@@ -67,7 +67,7 @@ def tables_there(arguments: Mapping[str, Any]) -> set[str]:
         "history": arguments.get("history"),
         "logs": arguments["dir"],
     }
-    return {name for name, is_there in given.items() if is_there}
+    return {name for name, is_there in presence.items() if is_there}
 
 
 def identity_of(arguments: Mapping[str, Any]) -> Identity | None:
@@ -116,20 +116,20 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
         if (counts := counts_of(arguments)) is not None:
             counts.add(directory, arguments["input"] + arguments["output"] or None)
             tables.add(count_tables.TABLES, counts.tables())
-        asked: list[str] = []
+        finished: list[str] = []
 
         def show(check: Check, _count: int) -> None:
-            asked.append(check.name)
-            progress.show(f"{len(asked)} of {len(wanted)} checks: {check.name}")
+            finished.append(check.name)
+            progress.show(f"{len(finished)} of {len(wanted)} checks: {check.name}")
 
-        found = findings.ask_all(tables.engine, wanted, show)
+        broken_checks = findings.ask_all(tables.engine, wanted, show)
         counted = findings.totals(tables.engine, journal=journal is not None)
-        report = findings.Report(directory or arguments["history"], journal, wanted, found, counted)
+        report = findings.Report(directory or arguments["history"], journal, wanted, broken_checks, counted)
         if arguments["format"] == "html":
             from pipeline.audits import html_report  # noqa: PLC0415 - it brings the plots
 
             progress.show("drawing ...")
-            return report, html_report.as_html(report, html_report.draw(tables.engine, found))
+            return report, html_report.as_html(report, html_report.draw(tables.engine, broken_checks))
         return report, ""
     finally:
         tables.forget()

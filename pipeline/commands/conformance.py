@@ -43,11 +43,11 @@ def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) ->
     from pipeline.conformance import kept_journals, render, run  # noqa: PLC0415 - they bring the plots
 
     checks = run.invariants(arguments["only"], arguments["without"])
-    given = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
+    journals = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
     # Report a wrong path before starting an engine.
-    paths = [kept_journals.readable(path, scratch / str(number)) for number, path in enumerate(given)]
+    paths = [kept_journals.readable(path, scratch / str(number)) for number, path in enumerate(journals)]
     look = looked_at(arguments, paths, progress)
-    runs = [replace(look(path, checks), journal=name) for name, path in zip(given, paths, strict=True)]
+    runs = [replace(look(path, checks), journal=name) for name, path in zip(journals, paths, strict=True)]
     conformance = render.Conformance(*runs)
     drawn = []
     if arguments["plots"] or arguments["format"] == "html":

@@ -67,8 +67,8 @@ class Follower:
         """
         most, code = self._arguments["steps"], 0
         while True:
-            for found in self._step():
-                row = _without_copy(found) if self._arguments.get("is_cluster") else found
+            for finding in self._step():
+                row = _without_copy(finding) if self._arguments.get("is_cluster") else finding
                 self._show(line(row, self._arguments["format"], self.followed.steps))
                 code = code or int(is_at_least(row.check, self._arguments["fail_on"]))
             self._show_counts()
@@ -90,22 +90,22 @@ class Follower:
 
     def _step(self) -> list[Row]:
         try:
-            found = self._asked()
+            findings_now = self._findings()
         except (OSError, DamagedError, EngineError, WireError) as error:
             return self._failed(str(error))
         self._complaint = ""
-        return self.followed.step(found)
+        return self.followed.step(findings_now)
 
-    def _asked(self) -> "Sequence[Finding]":
+    def _findings(self) -> "Sequence[Finding]":
         """Return the findings of a step, and keep its measurements."""
         tables = self._register(self._progress)
         try:
-            found = findings.ask_all(tables.engine, self._wanted)
+            broken_checks = findings.ask_all(tables.engine, self._wanted)
             self.followed.measured = measured(tables.engine, is_cluster=bool(self._arguments.get("is_cluster")))
             self.followed.counts = [] if self._counts is None else self._counts.recent()
         finally:
             tables.forget()
-        return found
+        return broken_checks
 
     def _failed(self, why: str) -> list[Row]:
         """Count a failed step, for example because a file was deleted while it was read; the next step continues.
@@ -187,21 +187,21 @@ class Collector:
             ("reported", "Rows of each check that were reported since the start.", known.reported),
         ):
             yield _gauge(name, text, ["check"], [((check,), count) for check, count in counts.items()])
-        found = known.measured
-        records = [((row["topic"],), row["value"]) for row in found.records]
+        measured = known.measured
+        records = [((row["topic"],), row["value"]) for row in measured.records]
         yield _gauge("records", "Records by topic.", ["topic"], records)
         place = ["topic", "partition"]
-        lags = [((row["group_id"], row["topic"], str(row["partition"])), row["value"]) for row in found.lag]
+        lags = [((row["group_id"], row["topic"], str(row["partition"])), row["value"]) for row in measured.lag]
         yield _gauge("lag", "Offsets that a group has not committed yet.", ["group", *place], lags)
-        rows = [((row["topic"], str(row["partition"])), row) for row in found.open_transactions]
+        rows = [((row["topic"], str(row["partition"])), row) for row in measured.open_transactions]
         opened = [(at, row["count"]) for at, row in rows]
         yield _gauge("open_transactions", "Transactions without a marker.", place, opened)
         ages = [(at, row["age_ms"] / 1000) for at, row in rows]
         yield _gauge("oldest_transaction_seconds", "Age of the oldest open transaction.", place, ages)
         for name, text in BOUNDS.items():
-            bounds = [((row["topic"], str(row["partition"])), row[name]) for row in found.bounds]
+            bounds = [((row["topic"], str(row["partition"])), row[name]) for row in measured.bounds]
             yield _gauge(name, text, place, bounds)
-        states = [((row["state"],), row["count"]) for row in found.states]
+        states = [((row["state"],), row["count"]) for row in measured.states]
         yield _gauge("transactions", "Transactional ids by state.", ["state"], states)
         counted = [((row["topic"], str(row["bucket_ms"] // 1000)), row["records"]) for row in known.counts]
         yield _gauge("records_in_bucket", "Committed records of the newest time buckets.", ["topic", "time"], counted)

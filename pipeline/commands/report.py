@@ -14,7 +14,7 @@ from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
 from pipeline.reports import answers, registry
-from pipeline.reports.asking import Asked, TablesOfReports
+from pipeline.reports.asking import Selection, TablesOfReports
 from pipeline.reports.registry import NoSuchReportError
 from pipeline.transfer.selection import ChoiceError, parse_time
 
@@ -32,7 +32,7 @@ def main(arguments: Mapping[str, Any]) -> int:
             print(described(registry.chosen([arguments["show"]])[0]))  # noqa: T201
             return 0
         wanted = registry.chosen(arguments["only"], arguments["without"], journal=arguments["journal"] is not None)
-        text, summary = written(arguments, wanted, asked_of(arguments), progress)
+        text, summary = written(arguments, wanted, selection_of(arguments), progress)
     except (NoSuchReportError, ChoiceError) as error:
         refuse(PROGRAM, error)
     except (DamagedError, EngineError) as error:
@@ -45,10 +45,10 @@ def main(arguments: Mapping[str, Any]) -> int:
     return 0
 
 
-def asked_of(arguments: Mapping[str, Any]) -> Asked:
+def selection_of(arguments: Mapping[str, Any]) -> Selection:
     """Return the selection of the command line. Raises ChoiceError."""
     now_ms = parse_time("--at", arguments["at"])
-    return Asked(
+    return Selection(
         topics=tuple(arguments["topic"]),
         now_ms=int(time.time() * 1000) if now_ms is None else now_ms,  # noqa: TID251 - a command's time is the machine's
         retention_ms=arguments["retention_ms"],
@@ -73,7 +73,9 @@ def described(question: Question) -> str:
     return f"{question.name}: {question.title}\n{question.explanation}\n\n{question.sql}"
 
 
-def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> tuple[str, str]:
+def written(
+    arguments: Mapping[str, Any], wanted: list[Question], selection: Selection, progress: Progress
+) -> tuple[str, str]:
     """Make the tables, run the queries, and return the report in its format with a one-line summary.
 
     Raises:
@@ -86,7 +88,7 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
     Tree(arguments["dir"])  # report a wrong path before starting an engine
     if arguments["journal"]:
         find_files(arguments["journal"])
-    report = reported(arguments, wanted, asked, progress)
+    report = reported(arguments, wanted, selection, progress)
     drawn = []
     if arguments["plots"] or arguments["format"] == "html":
         from pipeline.reports.pictures import pictures  # noqa: PLC0415 - it brings the plots
@@ -103,7 +105,9 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
     return text, report.summary
 
 
-def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> answers.Report:
+def reported(
+    arguments: Mapping[str, Any], wanted: list[Question], selection: Selection, progress: Progress
+) -> answers.Report:
     """Return all results. Raises FileNotFoundError, EngineError, DamagedError."""
     directory, journal = arguments["dir"], arguments["journal"]
     needs_duckdb()
@@ -111,7 +115,7 @@ def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked,
 
     paths = [directory, journal] if journal else [directory]
     reader = reader_for(arguments, paths, progress, records=any("records" in each.needs for each in wanted))
-    return answered(DuckReportTables(directory, journal, asked, reader), arguments, wanted, progress)
+    return answered(DuckReportTables(directory, journal, selection, reader), arguments, wanted, progress)
 
 
 def answered(
@@ -121,8 +125,8 @@ def answered(
     try:
         progress.show("reading ...")
         tables.prepare(wanted)
-        found = answers.ask_all(tables, wanted, lambda name: progress.show(f"{name} ..."))
+        results = answers.ask_all(tables, wanted, lambda name: progress.show(f"{name} ..."))
         lags = answers.lags(tables) if any("journal" in each.needs for each in wanted) else []
-        return answers.Report(arguments["dir"], arguments["journal"], tables.topics, found, lags)
+        return answers.Report(arguments["dir"], arguments["journal"], tables.topics, results, lags)
     finally:
         tables.forget()

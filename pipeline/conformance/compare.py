@@ -34,14 +34,14 @@ class Change:
 
 def changes(before: Run, now: Run) -> list[Change]:
     """Return all differences, `worse` first."""
-    found = [
+    all_changes = [
         *_invariants(before, now),
         *_rows(before, now, "clients", (), _versions_of_clients),
         *_rows(before, now, "versions", ("api",), _versions),
         *_rows(before, now, "errors", ("api", "error"), _reactions),
         *_numbers(before, now),
     ]
-    return sorted(found, key=lambda each: (KINDS.index(each.kind), each.software, each.part, each.subject))
+    return sorted(all_changes, key=lambda each: (KINDS.index(each.kind), each.software, each.part, each.subject))
 
 
 def is_new(each: Broken, before: Run) -> bool:
@@ -82,10 +82,10 @@ def _broken(run: Run) -> dict[tuple[str, str], int]:
 
 
 def _grouped(run: Run, part: str, names: tuple[str, ...]) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in run.parts[part]:
-        found.setdefault((row["software"], " ".join(str(row[name]) for name in names)), []).append(row)
-    return found
+        groups.setdefault((row["software"], " ".join(str(row[name]) for name in names)), []).append(row)
+    return groups
 
 
 def _rows(

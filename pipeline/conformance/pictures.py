@@ -23,11 +23,11 @@ def pictures(run: Run) -> list[tuple[str, Picture]]:
         (row["software"], row["software_version"])
         for row in sorted(run.parts["clients"], key=lambda row: -row["requests"])[:MOST_CLIENTS]
     ]
-    made = [
+    drawn = [
         ("versions", _versions(run.parts["versions"], clients)),
         ("latencies", _latencies(run.parts["latencies"], clients)),
     ]
-    return [(name, picture) for name, picture in made if picture is not None]
+    return [(name, picture) for name, picture in drawn if picture is not None]
 
 
 def _own(rows: Rows, client: Client) -> Rows:

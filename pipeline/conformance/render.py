@@ -36,8 +36,8 @@ class Conformance:
     def failing(self, fail_on: str) -> list[Broken]:
         """Return the violations of this severity or worse; with an earlier run, only new ones."""
         worst = SEVERITIES.index(fail_on)
-        found = [each for each in self.now.broken if SEVERITIES.index(each.check.severity) <= worst]
-        return [each for each in found if self.before is None or is_new(each, self.before)]
+        severe = [each for each in self.now.broken if SEVERITIES.index(each.check.severity) <= worst]
+        return [each for each in severe if self.before is None or is_new(each, self.before)]
 
     @property
     def summary(self) -> str:
@@ -121,10 +121,10 @@ def _run(run: Run) -> dict[str, Any]:
         }
         for each in run.broken
     ]
-    asked = [check.name for check in run.checks]
+    check_names = [check.name for check in run.checks]
     return {
         "journal": run.journal,
-        "asked": asked,
+        "asked": check_names,
         "broken": broken,
         "invariants": [
             {

@@ -148,8 +148,10 @@ def look(
     if not parts["clients"]:
         whose = f" of {', '.join(software)}" if software else ""
         raise FileNotFoundError(f"{path} holds no request{whose}: was a client there while the journal was written?")
-    found = findings.ask_all(engine, checks, lambda check, _count: show(check.name))
-    broken = [each for one in found for each in _by_software(engine, one) if _wanted({_PART: each.software}, software)]
+    broken_checks = findings.ask_all(engine, checks, lambda check, _count: show(check.name))
+    broken = [
+        each for one in broken_checks for each in _by_software(engine, one) if _wanted({_PART: each.software}, software)
+    ]
     return Run(path, checks, parts, broken)
 
 
@@ -172,8 +174,8 @@ def by_software(check: Check) -> str:
 
 def _by_software(engine: Engine, finding: Finding) -> list[Broken]:
     whole = []
-    found = engine.rows(by_software(finding.check)).to_pylist()
-    for (software, version), rows in groupby(found, itemgetter(*_CLIENT)):
+    rows_by_software = engine.rows(by_software(finding.check)).to_pylist()
+    for (software, version), rows in groupby(rows_by_software, itemgetter(*_CLIENT)):
         own = list(rows)
         evidence = [{name: plain(value) for name, value in row.items() if name not in _ADDED} for row in own]
         evidence.sort(key=lambda row: [(row[name] is not None, row[name] or 0) for name in ORDER if name in row])

@@ -114,14 +114,14 @@ class Framer:
         at = 0
         while at < len(data):
             if self.is_lost:
-                found = find_batch(data, at, self.due_offset)
+                next_batch = find_batch(data, at, self.due_offset)
                 stop, sound = (len(data) if at_end else max(at, len(data) - BATCH_HEADER_SIZE), False)
-                if found is not None:
-                    stop, sound = found
+                if next_batch is not None:
+                    stop, sound = next_batch
                 if stop > at:
                     pieces.append(Damage(origin + at, stop - at, "bytes that belong to no batch"))
                 if not sound:
-                    return pieces, stop, 0 if found is None else _size(data, stop)
+                    return pieces, stop, 0 if next_batch is None else _size(data, stop)
                 at, self.is_lost = stop, False
             positions, at, wanted = hop(data, at)
             swallowed = self._checked(data, positions, origin, pieces)
@@ -236,8 +236,8 @@ class Framer:
             "a negative number of records": counts < 0,
             "more records than offsets": counts > spans.astype(np.int64) + 1,
         }
-        for reason, found in tests.items():
-            for index in np.flatnonzero(found).tolist():
+        for reason, failing in tests.items():
+            for index in np.flatnonzero(failing).tolist():
                 wrong.setdefault(index, reason)
         return wrong
 
@@ -264,16 +264,16 @@ def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
     """
     view = data.data
     end = len(view)
-    found: list[int] = []
-    add, length_at = found.append, _LENGTH.unpack_from
+    begins: list[int] = []
+    add, length_at = begins.append, _LENGTH.unpack_from
     wanted = 0
     while at + LOG_OVERHEAD <= end:
         wanted = LOG_OVERHEAD + length_at(view, at + 8)[0]
         if wanted < BATCH_HEADER_SIZE or at + wanted > end or view[at + MAGIC_POSITION] != MAGIC_V2:
-            return np.array(found, np.int64), at, max(wanted, 0)
+            return np.array(begins, np.int64), at, max(wanted, 0)
         add(at)
         at += wanted
-    return np.array(found, np.int64), at, 0
+    return np.array(begins, np.int64), at, 0
 
 
 def _size(data: Bytes, at: int) -> int:

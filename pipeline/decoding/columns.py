@@ -30,14 +30,14 @@ def binary(data: Bytes, slices: Slices) -> pa.Array:
     return both.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=is_null if has_nulls else None))
 
 
-def headers(data: Bytes, found: HeaderSlices) -> pa.Array:
+def headers(data: Bytes, slices: HeaderSlices) -> pa.Array:
     """Return the headers as lists of key and value; null for a record without headers, like Spark's Kafka source."""
-    counts = np.diff(found.bounds)
-    keys = _text(binary(data, found.keys))
-    pairs = pa.StructArray.from_arrays([keys, binary(data, found.values)], fields=list(HEADERS.value_type))
+    counts = np.diff(slices.bounds)
+    keys = _text(binary(data, slices.keys))
+    pairs = pa.StructArray.from_arrays([keys, binary(data, slices.values)], fields=list(HEADERS.value_type))
     none = counts == 0
     mask = pa.array(none) if none.any() else None
-    return pa.ListArray.from_arrays(pa.array(found.bounds), pairs, type=HEADERS, mask=mask)
+    return pa.ListArray.from_arrays(pa.array(slices.bounds), pairs, type=HEADERS, mask=mask)
 
 
 def _text(strings: pa.Array) -> pa.Array:

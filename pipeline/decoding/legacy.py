@@ -18,22 +18,22 @@ from protocol.records.records import Record
 _ATTRIBUTES_POSITION = 17
 
 
-def messages(data: Bytes, found: Messages) -> Iterator[tuple[int, int]]:
+def messages(data: Bytes, run: Messages) -> Iterator[tuple[int, int]]:
     """Return positions and sizes of the messages; a compressed wrapper message counts as one."""
     view = data.data
-    at = found.start
-    while at < found.stop:
+    at = run.start
+    while at < run.stop:
         size = batch_size(view, at)
         yield at, size
         at += size
 
 
 def decode_messages(
-    data: Bytes, found: Messages, wanted: Wanted, path: str, origin: int
+    data: Bytes, run: Messages, wanted: Wanted, path: str, origin: int
 ) -> Iterator[pa.RecordBatch | Damage]:
     """Decode messages: yield their records in order, and damage. Arguments as in `records.decode`."""
     view = data.data
-    for at, size in messages(data, found):
+    for at, size in messages(data, run):
         try:
             records = list(read_messages(view[at : at + size], wanted.limit))
         except RecordsError as error:
@@ -74,7 +74,7 @@ def _rows(
         "segment": path,
         "position": position,
     }
-    made = {
+    ready = {
         "key": pa.array([each.key for each in records], pa.binary()),
         "value": pa.array([each.value for each in records], pa.binary()),
         "offset": pa.array([each.offset for each in records], pa.int64()),
@@ -82,7 +82,7 @@ def _rows(
         "timestamp_ms": pa.array(times),
     }
     arrays = [
-        made[field.name] if field.name in made else columns.repeated(same.get(field.name), field.type, len(records))
+        ready[field.name] if field.name in ready else columns.repeated(same.get(field.name), field.type, len(records))
         for field in wanted.schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)

@@ -51,11 +51,11 @@ def _longest(starts: list[int], lasts: list[int], due: int, limit: int) -> set[i
         weight, previous = best.below(bisect_left(ends, start))
         if (exact := shifted_by.get(shift)) is not None and exact[0] + 1 > weight:
             weight, previous = exact[0] + 1, exact[1]
-        found = (weight + _STEP + (shift == shift_at_end), index)
+        longest = (weight + _STEP + (shift == shift_at_end), index)
         before[index] = previous
-        best.raise_to(bisect_left(ends, last), found)
-        shifted_by[shift] = max(shifted_by.get(shift, found), found)
-        top = max(top, found)
+        best.raise_to(bisect_left(ends, last), longest)
+        shifted_by[shift] = max(shifted_by.get(shift, longest), longest)
+        top = max(top, longest)
     chain: set[int] = set()
     index = top[1]
     while index >= 0:
@@ -72,11 +72,11 @@ class _PrefixMaximum:
 
     def below(self, place: int) -> tuple[int, int]:
         """Return the largest value at a position below this one; (0, -1) if there is none."""
-        found = (0, -1)
+        greatest = (0, -1)
         while place > 0:
-            found = max(found, self._tree[place])
+            greatest = max(greatest, self._tree[place])
             place &= place - 1
-        return found
+        return greatest
 
     def raise_to(self, place: int, value: tuple[int, int]) -> None:
         """Raise the value at a position to at least this."""

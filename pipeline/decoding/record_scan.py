@@ -139,8 +139,8 @@ def _lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positions) 
     aims = begun[guessed]
     guesses = _guesses(data, aims, stops[batch[guessed]], width)
     begun[guessed] = np.where(guesses < aims + stride[guessed], guesses, -1)
-    found = begun >= 0
-    return batch[found], begun[found]
+    occupied = begun >= 0
+    return batch[occupied], begun[occupied]
 
 
 def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Positions:
@@ -149,10 +149,10 @@ def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Posi
     It is some records after something that looks like a record: following sizes from a wrong position soon meets the
     right ones.
     """
-    found = np.full(len(aims), -1, np.int64)
+    guessed = np.full(len(aims), -1, np.int64)
     fits = np.flatnonzero(aims + width + 3 <= len(data))
     if not len(fits):
-        return found
+        return guessed
     windows = np.lib.stride_tricks.sliding_window_view(data, width + 3)[aims[fits]]
     first, second, third, fourth = (windows[:, at : at + width] for at in range(4))
     # Encoded sizes are even, because sizes are not negative; the attributes after them are 0.
@@ -170,8 +170,8 @@ def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Posi
         good = ~goes_on | ((size >= _LEAST_SIZE) & (data[after] == 0) & (end <= stops[row]))
         row, at = row[good], end[good]
     rows, places = np.unique(row, return_index=True)
-    found[rows] = at[places]
-    return found
+    guessed[rows] = at[places]
+    return guessed
 
 
 def _short_size(data: Bytes, at: Positions) -> Places:

@@ -166,9 +166,9 @@ def _rows(group: Group, wanted: Wanted, path: str, origin: int) -> Iterator[pa.R
             framed = Framed(group.framed.positions[half], heads[half])
             yield from _rows(Group(group.data, group.starts[half], group.stops[half], framed), wanted, path, origin)
         return
-    made = Columns(group, fields, wanted, path, origin)
-    keep = made.kept()
-    rows = pa.RecordBatch.from_arrays([made.column(name) for name in wanted.schema.names], schema=wanted.schema)
+    columns = Columns(group, fields, wanted, path, origin)
+    keep = columns.kept()
+    rows = pa.RecordBatch.from_arrays([columns.column(name) for name in wanted.schema.names], schema=wanted.schema)
     if keep is not None:
         rows = rows.filter(pa.array(keep))
     if rows.num_rows:
@@ -198,8 +198,8 @@ class Columns:
 
     def column(self, name: str) -> pa.Array:
         """Return one column of `schemas.KAFKA` or `schemas.EXTRA`."""
-        made: pa.Array = getattr(self, f"_{name}")()
-        return made
+        array: pa.Array = getattr(self, f"_{name}")()
+        return array
 
     def _each(self, name: str) -> NDArray[np.int64]:
         """Return a batch header's field for each record."""
@@ -207,8 +207,8 @@ class Columns:
         return values
 
     def _bit(self, mask: int) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = (self._heads["attributes"] & mask != 0)[self._fields.batch]
-        return found
+        bits: NDArray[np.bool_] = (self._heads["attributes"] & mask != 0)[self._fields.batch]
+        return bits
 
     def _offsets(self) -> Positions:
         return self._each("base_offset") + self._fields.offset_delta

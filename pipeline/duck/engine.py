@@ -79,9 +79,9 @@ class DuckEngine:
         Raises EngineError.
         """
         with _errors():
-            found = self._connection.sql(in_duckdb(sql), params=dict(arguments)).to_arrow_table()
-        rows = _narrow(found.slice(0, most)).to_pylist()
-        return rows, len(found), list(found.column_names)
+            table = self._connection.sql(in_duckdb(sql), params=dict(arguments)).to_arrow_table()
+        rows = _narrow(table.slice(0, most)).to_pylist()
+        return rows, len(table), list(table.column_names)
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
         """See `Engine.find`."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pipeline.answers.judge import answer_tables
 from pipeline.audits import broker_files, journal, logs
 from pipeline.audits.coordinator_logs import older_metadata, read_state_log, state_logs
-from pipeline.audits.history import FOUND, HISTORY, ORDERED
+from pipeline.audits.history import HISTORY, ORDERED, READ_COLUMNS
 from pipeline.audits.identities import IDENTIFIED, NAMED_TOPICS, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
@@ -78,7 +78,7 @@ class DuckTables:
         self._read_states(COORDINATORS, of_metadata=False)
         self._read_history()
         engine.columns("ordered", "history", ORDERED)
-        engine.columns("batches", "history", FOUND)
+        engine.columns("batches", "history", READ_COLUMNS)
         self._read_states(METADATA, of_metadata=True)
         self._states()
         engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
@@ -105,11 +105,11 @@ class DuckTables:
             self.engine.view(name, view(name), kept=name != "produced")  # which is the larger part of another table
 
     def _small_files(self) -> None:
-        found = broker_files.BrokerFiles()
+        small_files = broker_files.BrokerFiles()
         for directory in self.directories:
-            found.look(Tree(directory))
+            small_files.look(Tree(directory))
         for name, schema in broker_files.TABLES.items():
-            self.engine.table(name, pa.Table.from_pylist(getattr(found, name), schema))
+            self.engine.table(name, pa.Table.from_pylist(getattr(small_files, name), schema))
 
     def _read_history(self) -> None:
         logs_there = logs.whole(logs.logs_of(self.directories))

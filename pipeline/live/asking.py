@@ -65,9 +65,9 @@ class LiveCluster(Cluster):
 
     def bounds(self, places: Sequence[Place], timestamp: int, *, committed: bool = False) -> dict[Place, int]:
         """Return each partition's log start (EARLIEST), high watermark (LATEST) or (`committed`) last stable offset."""
-        found: dict[Place, int] = {}
+        offsets: dict[Place, int] = {}
         for node, topics in self._by_leader(places):
-            asked = ListOffsetsRequest(
+            request = ListOffsetsRequest(
                 replica_id=-1,
                 isolation_level=int(committed),
                 topics=[
@@ -75,16 +75,16 @@ class LiveCluster(Cluster):
                     for topic, numbers in topics.items()
                 ],
             )
-            for topic in self.ask_node(node, ApiKey.LIST_OFFSETS, asked).topics:
+            for topic in self.ask_node(node, ApiKey.LIST_OFFSETS, request).topics:
                 for each in topic.partitions:
                     if each.error_code is ErrorCode.NONE:
-                        found[topic.name, each.partition_index] = each.offset
-        return found
+                        offsets[topic.name, each.partition_index] = each.offset
+        return offsets
 
     def pieces(self, wanted: Mapping[Place, int]) -> Iterator[tuple[Place, bytes]]:
         """Send one fetch to each leader, and yield the data from these offsets on; the last batch may be incomplete."""
         for node, topics in self._by_leader(list(wanted)):
-            asked = FetchRequest(
+            request = FetchRequest(
                 replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
                 session_epoch=-1,
                 topics=[
@@ -95,7 +95,7 @@ class LiveCluster(Cluster):
                     for topic, numbers in topics.items()
                 ],
             )  # fmt: skip
-            for answer in self.ask_node(node, ApiKey.FETCH, asked).responses:
+            for answer in self.ask_node(node, ApiKey.FETCH, request).responses:
                 for each in answer.partitions:
                     if each.error_code is ErrorCode.NONE and each.records:
                         raw = each.records
@@ -107,8 +107,8 @@ class LiveCluster(Cluster):
     def producers(self, places: Sequence[Place]) -> Iterator[tuple[Place, list[dict[str, Any]] | None]]:
         """Return the producers with state on each partition; None: the broker does not report them."""
         for node, topics in self._by_leader(places):
-            asked = DescribeProducersRequest([TopicRequest(topic, numbers) for topic, numbers in topics.items()])
-            for topic in self.ask_node(node, ApiKey.DESCRIBE_PRODUCERS, asked).topics:
+            request = DescribeProducersRequest([TopicRequest(topic, numbers) for topic, numbers in topics.items()])
+            for topic in self.ask_node(node, ApiKey.DESCRIBE_PRODUCERS, request).topics:
                 for each in topic.partitions:
                     is_known = each.error_code is ErrorCode.NONE
                     rows = [_producer(one) for one in each.active_producers]
@@ -116,7 +116,7 @@ class LiveCluster(Cluster):
 
     def transactions(self) -> tuple[list[dict[str, Any]], bool]:
         """Return the transactions of all coordinators, a row per partition, and whether they are complete."""
-        found, is_all = [], True
+        open_transactions, is_all = [], True
         for node in sorted(self._nodes):
             listed = self.ask_node(node, ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest())
             is_all &= listed.error_code is ErrorCode.NONE
@@ -127,33 +127,33 @@ class LiveCluster(Cluster):
             for each in answer.transaction_states:
                 is_all &= each.error_code in {ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}
                 if each.error_code is ErrorCode.NONE:
-                    found += _transaction(each, node)
-        return found, is_all
+                    open_transactions += _transaction(each, node)
+        return open_transactions, is_all
 
     def commits(self) -> list[dict[str, Any]]:
         """Return the committed offsets of all groups."""
-        found = []
+        committed = []
         for node in sorted(self._nodes):
             for group in self.ask_node(node, ApiKey.LIST_GROUPS, ListGroupsRequest()).groups:
-                asked = OffsetFetchRequest(group_id=group.group_id, topics=None)
-                answer = self.ask_node(node, ApiKey.OFFSET_FETCH, asked)
-                found += [
+                request = OffsetFetchRequest(group_id=group.group_id, topics=None)
+                answer = self.ask_node(node, ApiKey.OFFSET_FETCH, request)
+                committed += [
                     {"group_id": group.group_id, "topic": topic.name, "partition": each.partition_index,
                      "committed_offset": each.committed_offset}
                     for topic in answer.topics
                     for each in topic.partitions
                     if each.error_code is ErrorCode.NONE and each.committed_offset >= 0
                 ]  # fmt: skip
-        return found
+        return committed
 
     def compacted(self, topics: Sequence[str]) -> set[str]:
         """Return the topics that are compacted, and those whose configuration is not reported."""
-        asked = [DescribeConfigsResource(2, name, ["cleanup.policy"]) for name in topics]
-        found = set(topics)
-        for each in self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked)).results:
+        resources = [DescribeConfigsResource(2, name, ["cleanup.policy"]) for name in topics]
+        compacted_topics = set(topics)
+        for each in self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources)).results:
             if each.error_code is ErrorCode.NONE and not any("compact" in (one.value or "") for one in each.configs):
-                found.discard(each.resource_name)
-        return found
+                compacted_topics.discard(each.resource_name)
+        return compacted_topics
 
     def ask_node(self, node: int, key: ApiKey, request: Any, version: int | None = None) -> Any:
         """Send a request to one broker. A broken connection is reopened for the next request. Raises OSError."""

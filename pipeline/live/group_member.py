@@ -94,10 +94,10 @@ class GroupMember:
         new = sorted(assigned - self.positions.keys())
         if not new:
             return
-        asked = OffsetFetchRequestGroup(
+        of_group = OffsetFetchRequestGroup(
             self._group, [OffsetFetchRequestTopics(self._topic, new)], self._id or None, self._epoch
         )
-        (group,) = self._ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(groups=[asked], require_stable=True)).groups
+        (group,) = self._ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(groups=[of_group], require_stable=True)).groups
         if group.error_code is not ErrorCode.NONE:
             raise WireError(f"the group {self._group}: {group.error_code.name}")
         for each in group.topics[0].partitions:
@@ -119,7 +119,7 @@ class GroupMember:
             self._group, self._epoch, self._id, topics=[OffsetCommitRequestTopic(self._topic, partitions)]
         )
         codes = {
-            each.error_code for found in self._ask(ApiKey.OFFSET_COMMIT, request).topics for each in found.partitions
+            each.error_code for topic in self._ask(ApiKey.OFFSET_COMMIT, request).topics for each in topic.partitions
         }
         if not codes <= {ErrorCode.NONE, *_FENCED}:
             raise WireError(f"the group {self._group} does not commit: {', '.join(each.name for each in codes)}")
@@ -129,14 +129,14 @@ class GroupMember:
         """Return the coordinator's response; finds it again if it moves, or its connection breaks. Raises WireError."""
         end_s = self._now_s() + _PATIENCE_S
         while True:
-            asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[self._group])
-            (found,) = self._cluster.ask_any(
-                ApiKey.FIND_COORDINATOR, asked, _VERSIONS[ApiKey.FIND_COORDINATOR]
+            lookup = FindCoordinatorRequest(key_type=0, coordinator_keys=[self._group])
+            (coordinator,) = self._cluster.ask_any(
+                ApiKey.FIND_COORDINATOR, lookup, _VERSIONS[ApiKey.FIND_COORDINATOR]
             ).coordinators
-            code = found.error_code
+            code = coordinator.error_code
             if code is ErrorCode.NONE:
                 try:
-                    response = self._cluster.ask_node(found.node_id, key, request, _VERSIONS[key])
+                    response = self._cluster.ask_node(coordinator.node_id, key, request, _VERSIONS[key])
                 except OSError:
                     self._cluster.refresh()
                 else:

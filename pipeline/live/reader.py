@@ -48,16 +48,16 @@ class TopicReader(LiveCluster):
             raise WireError(f"the topic {complaint}")
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
         for _ in range(_MOST_TRIES):
-            found = self.ask_any(ApiKey.METADATA, request).topics[0]
-            if found.error_code is ErrorCode.NONE and all(each.leader_id >= 0 for each in found.partitions):
+            description = self.ask_any(ApiKey.METADATA, request).topics[0]
+            if description.error_code is ErrorCode.NONE and all(each.leader_id >= 0 for each in description.partitions):
                 self.refresh()
-                return len(found.partitions)
-            if found.error_code not in {
+                return len(description.partitions)
+            if description.error_code not in {
                 ErrorCode.NONE,
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 ErrorCode.LEADER_NOT_AVAILABLE,
             }:
-                raise WireError(f"the topic {topic}: {found.error_code.name}")
+                raise WireError(f"the topic {topic}: {description.error_code.name}")
             time.sleep(_PAUSE_S)  # noqa: TID251 - a command waits in real time
         raise WireError(
             f"the topic {topic} does not exist, or has no leader, and the cluster does not create it "
@@ -71,13 +71,13 @@ class TopicReader(LiveCluster):
             time.sleep(_PAUSE_S)  # noqa: TID251 - a command waits in real time
             self.refresh()
         for node, topics in nodes:
-            asked = [
+            wanted = [
                 FetchPartition(each, fetch_offset=positions[each], partition_max_bytes=_PARTITION_BYTES)
                 for each in topics[topic]
             ]
             request = FetchRequest(
                 replica_id=-1, max_wait_ms=_WAIT_MS // len(nodes), min_bytes=1, max_bytes=FETCH_BYTES,
-                isolation_level=_READ_COMMITTED, session_id=0, session_epoch=-1, topics=[FetchTopic(topic, asked)],
+                isolation_level=_READ_COMMITTED, session_id=0, session_epoch=-1, topics=[FetchTopic(topic, wanted)],
             )  # fmt: skip
             try:
                 answer = self.ask_node(node, ApiKey.FETCH, request)
@@ -85,7 +85,7 @@ class TopicReader(LiveCluster):
                 time.sleep(_PAUSE_S)  # noqa: TID251 - a command waits in real time
                 self.refresh()
                 continue
-            for each in [each for found in answer.responses for each in found.partitions]:
+            for each in [each for fetched in answer.responses for each in fetched.partitions]:
                 number = each.partition_index
                 if each.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
                     positions[number] = self.offset(topic, number, EARLIEST)

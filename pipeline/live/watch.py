@@ -81,10 +81,10 @@ class Copied:
 
     def append(self, piece: bytes) -> bool:
         """Append what was fetched from `end` on; return False if it has no complete batch that continues the log."""
-        found = [each for each in frames(piece) if each.next_offset > self.end]
-        if found and not self.segments:
+        new_batches = [each for each in frames(piece) if each.next_offset > self.end]
+        if new_batches and not self.segments:
             self._empty.unlink(missing_ok=True)
-        for each in found:
+        for each in new_batches:
             if not self.segments or self.segments[-1][1] >= SEGMENT_BYTES:
                 self.segments.append((each.base_offset, 0, self.folder / offset_name(each.base_offset, LOG_SUFFIX)))
             base, size, path = self.segments[-1]
@@ -94,7 +94,7 @@ class Copied:
             if each.base_offset > self.end or not each.is_full:
                 self.cleaned_to = each.next_offset
             self.end = max(self.end, each.next_offset)
-        return bool(found)
+        return bool(new_batches)
 
     def trim(self, start: int) -> int:
         """Remove the segments below an offset; return the number of bytes removed."""

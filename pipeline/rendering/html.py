@@ -25,16 +25,16 @@ def page(template: str, title: str, summary: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"cell": _cell, "is_number": _is_number, "prose": prose}
-    made.globals["most_rows"] = MOST_ROWS
-    return made
+    environment.filters |= {"cell": _cell, "is_number": _is_number, "prose": prose}
+    environment.globals["most_rows"] = MOST_ROWS
+    return environment
 
 
 def _cell(value: Any, column: str) -> str:

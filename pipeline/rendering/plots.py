@@ -56,10 +56,10 @@ class Picture(NamedTuple):
 
 def figure(height: float, width: float = 10) -> tuple[Figure, Axes]:
     """Return a figure with one plot; sizes in inches."""
-    made = Figure(figsize=(width, height), layout="constrained")
-    axes = made.add_subplot()
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    axes = drawing.add_subplot()
     bare(axes)
-    return made, axes
+    return drawing, axes
 
 
 def bare(axes: Axes) -> None:

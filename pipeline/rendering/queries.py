@@ -45,12 +45,12 @@ def names_in(text: str) -> frozenset[str]:
 
 def read_all(package: str, folder: str) -> dict[str, str]:
     """Return the texts of a folder's SQL files by name, in alphabetical order."""
-    found = {
+    parsed = {
         entry.name.removesuffix(".sql"): entry.read_text(encoding="utf-8")
         for entry in files(package).joinpath(folder).iterdir()
         if entry.name.endswith(".sql")
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(parsed.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ def questions(package: str, order: tuple[str, ...]) -> Mapping[str, Question]:
     Raises:
         ValueError: one has no title, explanation or query.
     """
-    found = {}
+    by_name = {}
     for name, text in read_all(package, "questions").items():
         query = parse(text, ("title", "needs"))
         if not (query.fields["title"] and query.explanation and query.sql):
             raise ValueError(f"the question {name} has no title, explanation or query")
         needs = names_in(query.fields["needs"])
-        found[name] = Question(name, query.fields["title"], query.explanation, query.sql, needs)
-    return {name: found[name] for name in sorted(found, key=order.index)}
+        by_name[name] = Question(name, query.fields["title"], query.explanation, query.sql, needs)
+    return {name: by_name[name] for name in sorted(by_name, key=order.index)}

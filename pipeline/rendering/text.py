@@ -72,8 +72,8 @@ def formatted(name: str, value: Any) -> str:
 
 def is_number(values: Sequence[Any]) -> bool:
     """Return whether a column contains numbers and is aligned to the right."""
-    found = [value for value in values if value is not None]
-    return bool(found) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
 
 
 def grid(columns: Sequence[str], rows: Sequence[dict[str, Any]], width: int | None = None) -> list[str]:

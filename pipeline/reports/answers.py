@@ -55,8 +55,8 @@ class Report:
 
 def ask(tables: TablesOfReports, question: Question) -> Answer:
     """Run one report."""
-    found, count, columns = tables.ask(question.sql, ROWS_KEPT)
-    rows = [{name: plain(value) for name, value in row.items()} for row in found]
+    kept_rows, count, columns = tables.ask(question.sql, ROWS_KEPT)
+    rows = [{name: plain(value) for name, value in row.items()} for row in kept_rows]
     return Answer(question, count, tuple(columns), rows)
 
 

@@ -19,7 +19,7 @@ _MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Selection:
     """Options of the command line. Times in milliseconds since 1970; None: the topic's own configuration."""
 
     topics: tuple[str, ...] = ()
@@ -51,26 +51,26 @@ def views() -> Mapping[str, str]:
     return queries.read_all(PACKAGE, "views")
 
 
-def wanted_of(asked: Asked, topics: Iterable[str]) -> list[str]:
+def wanted_of(selection: Selection, topics: Iterable[str]) -> list[str]:
     """Return the selected topics."""
-    choice = Choice(topics=asked.topics)
+    choice = Choice(topics=selection.topics)
     return sorted({topic for topic in topics if choice.wants(topic)})
 
 
-def wanted_topics(asked: Asked, path: str, topics: Iterable[str]) -> list[str]:
+def wanted_topics(selection: Selection, path: str, topics: Iterable[str]) -> list[str]:
     """Return the selected topics; raises FileNotFoundError if there are none."""
     there = set(topics)
-    found = wanted_of(asked, there)
-    if not found:
+    names_there = wanted_of(selection, there)
+    if not names_there:
         names = ", ".join(sorted(there)[:10])
         raise FileNotFoundError(f"{path} has no topic that is wanted; it has {names}: use --topic NAME")
-    return found
+    return names_there
 
 
-def arguments_of(asked: Asked) -> dict[str, Any]:
+def arguments_of(selection: Selection) -> dict[str, Any]:
     """Return the arguments of the queries (`:name`) that the options define."""
     names = ("now_ms", "retention_ms", "retention_bytes", "top")
-    return {name: getattr(asked, name) for name in names} | {"names_topics": bool(asked.topics)}
+    return {name: getattr(selection, name) for name in names} | {"names_topics": bool(selection.topics)}
 
 
 def named(arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def named(arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if f":{name}" in text}
 
 
-def sample_ppm(asked: Asked, records: int) -> int:
+def sample_ppm(selection: Selection, records: int) -> int:
     """Return how many of a million records to sample."""
-    return min(_MILLION, max(1, round(asked.values / max(records, 1) * _MILLION)))
+    return min(_MILLION, max(1, round(selection.values / max(records, 1) * _MILLION)))
 
 
 def window_ms(low_us: int | None, high_us: int | None) -> int:

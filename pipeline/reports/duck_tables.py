@@ -16,7 +16,7 @@ from pipeline.duck.tables import DuckTables, register_journal
 from pipeline.reading import read_segments
 from pipeline.rendering.queries import Question
 from pipeline.reports import asking, records
-from pipeline.reports.asking import JOURNAL_VIEWS, Asked
+from pipeline.reports.asking import JOURNAL_VIEWS, Selection
 from pipeline.reports.json_shape import STRUCTS, json_paths, schema_number, shown_bytes, value_kind
 
 _LOSSES: Final = ("offset-hole", "high-watermark-beyond-end", "sequence-gap")
@@ -47,12 +47,12 @@ _FIELDS: Final = ("path", "types", "is_null", "example")
 class DuckReportTables(DuckTables):
     """The tables of a data directory and a journal. `prepare` makes them, `forget` releases their memory."""
 
-    def __init__(self, path: str, journal: str | None, asked: Asked, reader: Reader | None = None) -> None:
+    def __init__(self, path: str, journal: str | None, selection: Selection, reader: Reader | None = None) -> None:
         """Open the data. Raises FileNotFoundError: no such directory, or nothing in it that is selected."""
         super().__init__(path, journal, reader)
-        self.asked = asked
-        self.topics = asking.wanted_topics(asked, path, (each.topic for each in self.files))
-        self.arguments = asking.arguments_of(asked)
+        self.selection = selection
+        self.topics = asking.wanted_topics(selection, path, (each.topic for each in self.files))
+        self.arguments = asking.arguments_of(selection)
 
     def prepare(self, wanted: Iterable[Question]) -> None:
         """Make the tables of these reports."""
@@ -68,7 +68,7 @@ class DuckReportTables(DuckTables):
             (total,) = engine.plain(
                 "SELECT CAST(coalesce(sum(records), 0) AS BIGINT) AS records FROM segments"
             ).to_pylist()
-            sample_ppm = asking.sample_ppm(self.asked, total["records"])
+            sample_ppm = asking.sample_ppm(self.selection, total["records"])
             pieces = records.pieces_of(self.path, self.topics, sample_ppm)
             self._reader.read(engine, records.SCHEMAS, records.read, pieces)
             self._functions()
@@ -84,7 +84,7 @@ class DuckReportTables(DuckTables):
             for name in ("readers", "ends"):
                 self._view(name)
             readers = engine.plain("SELECT DISTINCT topic FROM readers").column("topic").to_pylist()
-            _names(engine, "wanted_names", asking.wanted_of(self.asked, readers))
+            _names(engine, "wanted_names", asking.wanted_of(self.selection, readers))
             (span,) = engine.plain("SELECT min(ts_us) AS low, max(ts_us) AS high FROM calls").to_pylist()
             self.arguments["window_ms"] = asking.window_ms(span["low"], span["high"])
             self._view("lag_windows")
@@ -120,12 +120,12 @@ class DuckReportTables(DuckTables):
 def _keys_of(row: Mapping[str, Any]) -> list[str]:
     """Return the keys of the first records in a range of offsets, from a replica that has it."""
     offsets = row["first_offset"], min(row["last_offset"], row["first_offset"] + _KEYS_KEPT - 1) + 1
-    found: list[str] = []
+    keys: list[str] = []
     for rows in read_segments(
         row["still_in"][0], columns=("partition", "key"), topics=[row["topic"]], offsets=offsets, mode="skip"
     ):
-        found += (shown_bytes(each["key"]) or "-" for each in rows.to_pylist() if each["partition"] == row["partition"])
-    return found
+        keys += (shown_bytes(each["key"]) or "-" for each in rows.to_pylist() if each["partition"] == row["partition"])
+    return keys
 
 
 def _paths(value: bytes | None) -> list[dict[str, Any]]:

@@ -33,12 +33,14 @@ def value_kind(value: bytes | None) -> str:
     if value[:1] == b"\0" and len(value) > _REGISTRY_HEAD:
         return "schema registry"
     try:
-        found = json.loads(bytes(value).decode(), parse_constant=_no_number)
+        document = json.loads(bytes(value).decode(), parse_constant=_no_number)
     except UnicodeDecodeError:
         return "binary"
     except (ValueError, RecursionError):
         return "text"
-    return "JSON object" if isinstance(found, dict) else "JSON array" if isinstance(found, list) else "JSON scalar"
+    return (
+        "JSON object" if isinstance(document, dict) else "JSON array" if isinstance(document, list) else "JSON scalar"
+    )
 
 
 def _no_number(name: str) -> NoReturn:
@@ -69,28 +71,28 @@ def json_paths(text: bytes | str | None) -> list[Leaf]:
         value = json.loads(text if isinstance(text, str) else bytes(text or b"").decode())
     except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return []
-    found: dict[str, tuple[set[str], list[str]]] = {}
-    _walk(value, "$", 0, found)
+    kinds_by_path: dict[str, tuple[set[str], list[str]]] = {}
+    _walk(value, "$", 0, kinds_by_path)
     return [
         (path, sorted(types), "null" in types, min(examples)[:EXAMPLE] if examples else None)
-        for path, (types, examples) in found.items()
+        for path, (types, examples) in kinds_by_path.items()
     ]
 
 
-def _walk(value: Any, path: str, depth: int, found: dict[str, tuple[set[str], list[str]]]) -> None:
-    if path not in found and len(found) >= MOST_PATHS:
+def _walk(value: Any, path: str, depth: int, kinds_by_path: dict[str, tuple[set[str], list[str]]]) -> None:
+    if path not in kinds_by_path and len(kinds_by_path) >= MOST_PATHS:
         return
-    types, examples = found.setdefault(path, (set(), []))
+    types, examples = kinds_by_path.setdefault(path, (set(), []))
     types.add(_type(value))
     if depth >= MOST_DEPTH:
         return
     if isinstance(value, dict):
         for name, part in value.items():
             step = f".{name}" if name.isidentifier() else f"[{json.dumps(sound(name), ensure_ascii=False)}]"
-            _walk(part, path + step, depth + 1, found)
+            _walk(part, path + step, depth + 1, kinds_by_path)
     elif isinstance(value, list):
         for part in value:
-            _walk(part, f"{path}[]", depth + 1, found)
+            _walk(part, f"{path}[]", depth + 1, kinds_by_path)
     elif value is not None and not examples:
         examples.append(sound(value) if isinstance(value, str) else json.dumps(value))
 

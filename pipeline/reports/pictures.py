@@ -21,7 +21,7 @@ Rows = Sequence[dict[str, Any]]
 
 def pictures(report: Report) -> list[tuple[str, Picture]]:
     """Return all pictures for these results, with the name of the report that each belongs to."""
-    made: list[tuple[str, Picture | None]] = [
+    drawn: list[tuple[str, Picture | None]] = [
         ("size", _sizes(report.rows("size"))),
         ("skew", _skew(report.rows("skew"), report.rows("partitions"))),
         ("hot-keys", _hot_keys(report.rows("hot-keys"))),
@@ -29,7 +29,7 @@ def pictures(report: Report) -> list[tuple[str, Picture]]:
         ("retention", _goes(report.rows("retention"), "removed_bytes", "What retention would remove")),
         ("lag-history", _lags(report.lags)),
     ]
-    return [(name, picture) for name, picture in made if picture is not None]
+    return [(name, picture) for name, picture in drawn if picture is not None]
 
 
 def _sizes(rows: Rows) -> Picture | None:

@@ -48,13 +48,13 @@ def register(store: Store, manifest: Manifest, kinds: Sequence[str]) -> Mapping[
         raise RegisterError(f"{store.path} holds no record: there is no file that could be registered")
     makers = {DELTA: _delta, ICEBERG: _iceberg}
     columns = parquet.schema(producers=manifest.producers, values=manifest.values)
-    made = {}
+    registered = {}
     for kind in kinds:
         try:
-            made[kind] = makers[kind](store, manifest, columns)
+            registered[kind] = makers[kind](store, manifest, columns)
         except Exception as error:  # the libraries' exceptions have no common base class
             raise RegisterError(f"{store.path} cannot be registered with {kind}: {error}") from error
-    return made
+    return registered
 
 
 def registered(store: Store) -> list[str]:
@@ -110,6 +110,6 @@ def _iceberg(store: Store, manifest: Manifest, columns: pa.Schema) -> str:
             with work.update_spec() as spec:
                 spec.add_identity(_BY)
             work.add_files([f"{place}/{each.path}" for each in manifest.files])
-        made: str = table.metadata_location
+        metadata_location: str = table.metadata_location
         catalog.close()
-    return made.removeprefix("file://")
+    return metadata_location.removeprefix("file://")

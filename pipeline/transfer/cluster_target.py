@@ -27,8 +27,8 @@ def prepare(cluster: Cluster, wanted: Sequence[Target], *, resume: bool, overwri
         LoadError: a topic holds records, or has fewer partitions than the export.
         WireError: the cluster refused.
     """
-    made = counts(wanted)
-    there = [name for name in made if name in cluster.topics]
+    new_topics = counts(wanted)
+    there = [name for name in new_topics if name in cluster.topics]
     partitions = [(name, number) for name in there for number in cluster.topics[name].leaders]
     cluster.wait_for_leaders(partitions)
     filled = sorted({name for name, number in partitions if _end(cluster, name, number)})
@@ -39,9 +39,9 @@ def prepare(cluster: Cluster, wanted: Sequence[Target], *, resume: bool, overwri
             f"{filled[0]} holds records already; a load goes into empty topics: use --resume to continue an "
             "interrupted load, --overwrite to delete the topic first, or --topic-map"
         )
-    cluster.create(made)
+    cluster.create(new_topics)
     cluster.wait_for_leaders([(each.topic, each.partition) for each in wanted])
-    for name, (count, _) in made.items():
+    for name, (count, _) in new_topics.items():
         if len(cluster.topics[name].leaders) < count:
             raise LoadError(f"{name} has {len(cluster.topics[name].leaders)} partitions in the cluster, not {count}")
     return [_goes_on(cluster, each) for each in wanted]
@@ -86,8 +86,12 @@ def _record(cluster: Cluster, target: Target, offset: int) -> tuple[Any, Any] | 
 
 def _row(target: Target, number: int) -> tuple[Any, Any] | None:
     """Return key and value of the n-th record that a load produces."""
-    for found in tables(target):
-        table = found.filter(pc.invert(found.column("is_control"))) if target.producers else found
+    for table_of_target in tables(target):
+        table = (
+            table_of_target.filter(pc.invert(table_of_target.column("is_control")))
+            if target.producers
+            else table_of_target
+        )
         if number < table.num_rows:
             return table.column("key")[number].as_py(), table.column("value")[number].as_py()
         number -= table.num_rows

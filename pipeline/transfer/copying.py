@@ -27,8 +27,8 @@ class Target:
 
     def files(self, rows: Iterable[pa.RecordBatch], task: int) -> Iterator[str]:
         """Write the rows of a task; return its files as JSON."""
-        made = with_values(rows, self.schemas)
-        return parquet.answers(parquet.write_files(made, self.out, self.columns, task, self.run))
+        decoded_rows = with_values(rows, self.schemas)
+        return parquet.answers(parquet.write_files(decoded_rows, self.out, self.columns, task, self.run))
 
 
 def copied(run: Run, options: Mapping[str, str], target: Target, choice: Choice) -> list[ExportedFile]:
@@ -70,10 +70,10 @@ def ends(run: Run, options: Mapping[str, str]) -> Iterator[tuple[str, int, int]]
 
 
 def _ends(number: int, *, tasks: Sequence[bytes]) -> Iterator[str]:
-    found: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int], int] = {}
     for rows in sources.read(tasks[number]):
         columns = (rows.column(name).to_pylist() for name in ("topic", "partition", "last_offset"))
         for topic, partition, last in zip(*columns, strict=True):
             if last is not None:
-                found[topic, partition] = max(last, found.get((topic, partition), last))
-    yield from (json.dumps([*key, last]) for key, last in found.items())
+                ends[topic, partition] = max(last, ends.get((topic, partition), last))
+    yield from (json.dumps([*key, last]) for key, last in ends.items())

@@ -56,33 +56,33 @@ def export(
     choice, schemas = choice or Choice(), schemas or Schemas()
     store = Store(out)
     before = prepare(store, overwrite=overwrite, append=append)
-    topics, found, ids = described(spark, source, choice)
-    made = Manifest(
+    topics, described_configs, ids = described(spark, source, choice)
+    manifest = Manifest(
         source_name or source,
         producers,
         "read_uncommitted" if producers else isolation,
         {choice.name_of(name): each for name, each in topics.items()},
-        {choice.name_of(name): each for name, each in (found if configs is None else configs).items()},
+        {choice.name_of(name): each for name, each in (described_configs if configs is None else configs).items()},
         selection=choice.of_records,
         ids={choice.name_of(name): each for name, each in ids.items()},
         values=tuple(schemas.columns.names),
     )
-    starts = check_continued(store, before, made, warn) if append and before is not None else {}
-    columns = parquet.schema(producers=producers, values=made.values)
-    options = _options(made, {name: starts.get(choice.name_of(name), {}) for name in topics})
+    starts = check_continued(store, before, manifest, warn) if append and before is not None else {}
+    columns = parquet.schema(producers=producers, values=manifest.values)
+    options = _options(manifest, {name: starts.get(choice.name_of(name), {}) for name in topics})
     staging = Staging(store)
     staging.begin()
     target = Target(staging.out, columns, staging.run, schemas)
     try:
         files = _files(spark, {**options, "path": source}, target, choice)
-        made = replace(made, topics=with_counts(made.topics, files), files=tuple(files))
+        manifest = replace(manifest, topics=with_counts(manifest.topics, files), files=tuple(files))
         if append and before is not None:
-            made = continued(before, made)
-        staging.commit(made, before)
+            manifest = continued(before, manifest)
+        staging.commit(manifest, before)
     except BaseException:
         staging.discard()
         raise
-    return made
+    return manifest
 
 
 def _files(
@@ -102,14 +102,16 @@ def _session(spark: "SparkSession | None") -> "SparkSession":
     return spark
 
 
-def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+def _options(manifest: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
     """Return options of `kafka_segments`; `starts`: source topic -> partition -> first offset, where known."""
     return {
-        "columns": ",".join(name for name in parquet.schema(producers=made.producers).names[7:] if name != "headers"),
+        "columns": ",".join(
+            name for name in parquet.schema(producers=manifest.producers).names[7:] if name != "headers"
+        ),
         "includeHeaders": "true",
         "topics": ",".join(starts),
-        "isolation": made.isolation,
-        "control": str(made.producers).lower(),
+        "isolation": manifest.isolation,
+        "control": str(manifest.producers).lower(),
         "startingOffsets": json.dumps(starts),
     }
 
@@ -122,7 +124,7 @@ def chosen(
     names = [each.path for each in manifest.files if choice.wants(each.topic)]
     unnamed, target = replace(choice, renamed={}), Target(out, columns)
     if not choice.needs_sql:
-        made = selected(runner(spark), store, names, target, unnamed)
+        made_files = selected(runner(spark), store, names, target, unnamed)
     elif names:
         from pipeline.transfer.spark_tasks import applied, written  # noqa: PLC0415 - it brings Spark
 
@@ -130,14 +132,14 @@ def chosen(
         # Spark distributes files by size: a task could get the first and last of a partition, but none in between.
         whole = read.repartition("topic", "partition")
         records = whole.sortWithinPartitions("topic", "partition", "offset")
-        made = written(applied(unnamed, records.select(*columns.names)), target)
+        made_files = written(applied(unnamed, records.select(*columns.names)), target)
     else:
-        made = []
+        made_files = []
     plain = {
         name: {number: Bounds(each.log_start, each.log_end) for number, each in partitions.items()}
         for name, partitions in manifest.topics.items()
     }
-    return Store(out), replace(manifest, topics=with_counts(plain, made), files=tuple(made))
+    return Store(out), replace(manifest, topics=with_counts(plain, made_files), files=tuple(made_files))
 
 
 def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest | None:
@@ -219,7 +221,7 @@ def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, st
     """Return the topic configurations of existing topics, from the metadata log and its newest snapshot."""
     wanted = set(topics)
     names: dict[str, str] = {}
-    found: dict[str, dict[str, str]] = {}
+    settings_by_topic: dict[str, dict[str, str]] = {}
     for row in metadata_rows(metadata_logs(source)):
         if row["type"] not in _OF_SETTINGS:
             continue
@@ -227,14 +229,14 @@ def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, st
         if row["type"] == "TopicRecord":
             names[record["topic_id"]] = record["name"]
         elif row["type"] == "RemoveTopicRecord":  # deleting the topic removes its configuration without a record
-            found.pop(names.get(record["topic_id"], ""), None)
+            settings_by_topic.pop(names.get(record["topic_id"], ""), None)
         elif record.get("resource_type") == _TOPIC_RESOURCE and record.get("resource_name") in wanted:
-            settings = found.setdefault(record["resource_name"], {})
+            settings = settings_by_topic.setdefault(record["resource_name"], {})
             if record.get("value") is None:
                 settings.pop(record["name"], None)
             else:
                 settings[record["name"]] = record["value"]
-    return found
+    return settings_by_topic
 
 
 def check_continued(

@@ -46,7 +46,7 @@ def shared_out(wanted: Sequence[Target], tasks: int) -> list[list[Target]]:
     """
     if not any(each.speed > 0 for each in wanted):
         return [[each] for each in wanted]
-    return [found for start in range(max(1, tasks)) if (found := list(wanted[start :: max(1, tasks)]))]
+    return [share for start in range(max(1, tasks)) if (share := list(wanted[start :: max(1, tasks)]))]
 
 
 def replay(

@@ -66,15 +66,15 @@ class Security:
     def context(self) -> ssl.SSLContext:
         """Return the TLS settings. Raises SecurityError: a file cannot be read."""
         try:
-            made = ssl.create_default_context(cafile=self.authorities)
+            tls_context = ssl.create_default_context(cafile=self.authorities)
             if not self.checks_host:
-                made.check_hostname = False
+                tls_context.check_hostname = False
             if self.certificate is not None:
                 # Without any password OpenSSL would ask for one at the terminal.
-                made.load_cert_chain(self.certificate, self.key, self.key_password or "")
+                tls_context.load_cert_chain(self.certificate, self.key, self.key_password or "")
         except (OSError, ssl.SSLError) as error:
             raise SecurityError(f"TLS files cannot be used (PEM is needed): {error}") from None
-        return made
+        return tls_context
 
 
 def scram_nonce() -> str:
@@ -91,32 +91,32 @@ def read_security(path: str | None) -> Security:
     if path is None:
         return Security()
     try:
-        given = decode_properties(Path(path).read_bytes())
+        properties = decode_properties(Path(path).read_bytes())
     except OSError as error:
         raise SecurityError(f"--client-config {path} cannot be read: {error.strerror}") from None
-    return from_properties(given)
+    return from_properties(properties)
 
 
-def from_properties(given: Mapping[str, str]) -> Security:
+def from_properties(properties: Mapping[str, str]) -> Security:
     """Return security settings from properties. Raises SecurityError."""
     fields: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in properties.items():
         if name == "sasl.jaas.config":
             fields |= _from_jaas(value)
         elif name in _NAMES:
             fields[_NAMES[name]] = value
         elif name not in {_IDENTIFICATION, *_IGNORED}:
             raise SecurityError(f"--client-config: {name} is not known; there are {', '.join(sorted(_NAMES))}")
-    made = Security(**fields, checks_host=given.get(_IDENTIFICATION, "https") not in {"", "none"})
-    if made.protocol not in PROTOCOLS:
+    security = Security(**fields, checks_host=properties.get(_IDENTIFICATION, "https") not in {"", "none"})
+    if security.protocol not in PROTOCOLS:
         raise SecurityError(f"--client-config: security.protocol is one of {', '.join(PROTOCOLS)}")
-    if made.has_sasl and made.mechanism not in MECHANISMS:
+    if security.has_sasl and security.mechanism not in MECHANISMS:
         raise SecurityError(f"--client-config: sasl.mechanism is one of {', '.join(MECHANISMS)}")
-    return made
+    return security
 
 
 def _from_jaas(text: str) -> dict[str, str]:
-    found = dict(re.findall(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"', text))
-    if set(found) != {"username", "password"}:
+    credentials = dict(re.findall(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"', text))
+    if set(credentials) != {"username", "password"}:
         raise SecurityError("--client-config: sasl.jaas.config has no username and password")
-    return {name: re.sub(r"\\(.)", r"\1", value) for name, value in found.items()}
+    return {name: re.sub(r"\\(.)", r"\1", value) for name, value in credentials.items()}

@@ -122,13 +122,13 @@ def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     low, colon, high = text.partition(":")
     try:
-        found = int(low) if low else None, int(high) if high else None
+        bounds = int(low) if low else None, int(high) if high else None
     except ValueError:
-        found = None, None
+        bounds = None, None
         colon = ""
-    if not colon or any(abs(each or 0) >= 1 << 63 for each in found):
+    if not colon or any(abs(each or 0) >= 1 << 63 for each in bounds):
         raise ChoiceError(f"--offsets {text} is not FROM:TO, such as 100:200 or 100:")
-    return found
+    return bounds
 
 
 def parse_time(option: str, text: str | None) -> int | None:

@@ -109,10 +109,10 @@ def _document(store: Store, name: str) -> dict[str, Any]:
     if not store.exists(name):
         return {}
     try:
-        found = json.loads(store.read(name))
+        document = json.loads(store.read(name))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _is_running(pid: int) -> bool:

@@ -51,7 +51,7 @@ def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0,
         raise LoadError(f"two topics would become {double}")
     paths = {each.path for each in manifest.files if each.topic in wanted}
     first_ms = parquet.first_time_ms(store, sorted(paths)) if speed > 0 else 0
-    found = []
+    of_partitions = []
     for name in wanted:
         for number, bounds in manifest.topics[name].items():
             parts = [
@@ -62,22 +62,22 @@ def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0,
                 if part.partition == number
             ]
             files = tuple(dict.fromkeys(path for _, path in sorted(parts)))
-            found.append(
+            of_partitions.append(
                 Target(
                     store.path, name, choice.name_of(name), number, files, bounds.log_start, bounds.log_end,
                     manifest.producers, manifest.configs.get(name, {}), codec, speed, first_ms,
                 )
             )  # fmt: skip
-    return found
+    return of_partitions
 
 
 def counts(wanted: Iterable[Target]) -> dict[str, tuple[int, Mapping[str, str]]]:
     """Return topic -> number of partitions and configurations, for creating the topic."""
-    found: dict[str, tuple[int, Mapping[str, str]]] = {}
+    topics_by_name: dict[str, tuple[int, Mapping[str, str]]] = {}
     for each in wanted:
-        count = max(found.get(each.topic, (0, {}))[0], each.partition + 1)
-        found[each.topic] = (count, each.configs)
-    return found
+        count = max(topics_by_name.get(each.topic, (0, {}))[0], each.partition + 1)
+        topics_by_name[each.topic] = (count, each.configs)
+    return topics_by_name
 
 
 def tables(target: Target) -> Iterator[pa.Table]:
@@ -114,12 +114,12 @@ def _chunk_rows(metadata: pq.FileMetaData) -> int:
 def _groups_of(metadata: pq.FileMetaData, partition: int) -> list[int]:
     """Return the row groups of a file that may hold records of the partition, by their statistics."""
     column = metadata.schema.to_arrow_schema().get_field_index("partition")  # the columns before it are not nested
-    found = []
+    numbers = []
     for number in range(metadata.num_row_groups):
         bounds = metadata.row_group(number).column(column).statistics
         if bounds is None or not bounds.has_min_max or bounds.min <= partition <= bounds.max:
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _cut(table: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -118,8 +118,8 @@ class Cluster:
 
     def configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the topics' own configurations."""
-        asked = [DescribeConfigsResource(2, name, None) for name in topics]
-        answer = self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked))
+        resources = [DescribeConfigsResource(2, name, None) for name in topics]
+        answer = self.ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources))
         return {
             each.resource_name: {
                 config.name: config.value
@@ -131,12 +131,12 @@ class Cluster:
 
     def offset(self, topic: str, partition: int, timestamp: int) -> int:
         """Return the log start (EARLIEST) or high watermark (LATEST). Raises WireError."""
-        asked = ListOffsetsRequest(
+        request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp)])]
         )
         answer = self._settled(
             topic, partition,
-            lambda: self._at_leader(topic, partition, ApiKey.LIST_OFFSETS, asked).topics[0].partitions[0],
+            lambda: self._at_leader(topic, partition, ApiKey.LIST_OFFSETS, request).topics[0].partitions[0],
         )  # fmt: skip
         return int(answer.offset)
 
@@ -147,12 +147,12 @@ class Cluster:
             WireError: the broker refused, or returns no data; or no leader answers.
         """
         piece = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, current_leader_epoch=-1)
-        asked = FetchRequest(
+        request = FetchRequest(
             replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
             session_epoch=-1, topics=[FetchTopic(topic, [piece])],
         )  # fmt: skip
         answer = self._settled(
-            topic, partition, lambda: self._unthrottled(topic, partition, asked).responses[0].partitions[0]
+            topic, partition, lambda: self._unthrottled(topic, partition, request).responses[0].partitions[0]
         )
         records = answer.records
         if isinstance(records, list | tuple):
@@ -181,10 +181,10 @@ class Cluster:
         _check(answer.error_code, topic, partition)
         return answer
 
-    def _unthrottled(self, topic: str, partition: int, asked: FetchRequest) -> Any:
+    def _unthrottled(self, topic: str, partition: int, request: FetchRequest) -> Any:
         """Return the response with the partition; over its quota a client gets none, and a time to wait (KIP-219)."""
         for _ in range(_MOST_THROTTLED):
-            answer = self._at_leader(topic, partition, ApiKey.FETCH, asked)
+            answer = self._at_leader(topic, partition, ApiKey.FETCH, request)
             if answer.responses:
                 return answer
             time.sleep(answer.throttle_time_ms / 1000)  # noqa: TID251 - a command waits in real time
@@ -203,26 +203,26 @@ class Cluster:
         if node is None:
             return None
         data = TopicProduceData(topic, [PartitionProduceData(partition, bytes(batch))])
-        asked = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data])
+        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data])
         try:
-            answer = self._connection(node).ask(ApiKey.PRODUCE, asked).responses[0].partition_responses[0]
+            answer = self._connection(node).ask(ApiKey.PRODUCE, request).responses[0].partition_responses[0]
         except SecurityError as error:
             raise WireError(str(error)) from None
         return ErrorCode(answer.error_code)
 
     def producer_id(self) -> tuple[int, int]:
         """Return a new producer id and its epoch. Raises WireError."""
-        asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         for _ in self._tries():
-            answer = self.ask_any(ApiKey.INIT_PRODUCER_ID, asked)
+            answer = self.ask_any(ApiKey.INIT_PRODUCER_ID, request)
             if answer.error_code is ErrorCode.NONE:
                 return int(answer.producer_id), int(answer.producer_epoch)
         raise WireError(f"no producer id: {answer.error_code.name}")
 
     def delete(self, topics: Sequence[str]) -> None:
         """Delete topics, and wait until they are gone. Raises WireError."""
-        asked = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=30_000)
-        answer = self.ask_any(ApiKey.DELETE_TOPICS, asked)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=30_000)
+        answer = self.ask_any(ApiKey.DELETE_TOPICS, request)
         for each in answer.responses:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
                 raise WireError(f"the topic {each.name} cannot be deleted: {each.error_code.name}")

@@ -75,16 +75,16 @@ class Values:
         schema = files.get((side, topic)) or files.get((side, None))
         return None if schema is None else decoder(schema, framed=is_framed)
 
-    def row(self, side: str, topic: str, data: bytes, found: Framed | None) -> tuple[str | None, str | None]:
+    def row(self, side: str, topic: str, data: bytes, frame: Framed | None) -> tuple[str | None, str | None]:
         """Return the decoded key or value as JSON, or why it cannot be decoded."""
         reason = None
-        if found is not None:
-            decode = self.of_registry(found.schema_id, found.guid)
+        if frame is not None:
+            decode = self.of_registry(frame.schema_id, frame.guid)
             if callable(decode):
-                return tried(decode, found.rest)
+                return tried(decode, frame.rest)
             reason = decode
             if (own := self.of_file(side, topic, True)) is not None:
-                answer, why = tried(own, found.rest)
+                answer, why = tried(own, frame.rest)
                 if answer is not None:
                     return answer, None
                 reason = reason or why
@@ -105,19 +105,19 @@ def with_values(batches: Iterable[pa.RecordBatch], schemas: Schemas) -> Iterator
     for batch in batches:
         headers = batch.column("headers").to_pylist()
         topics = batch.column("topic").to_pylist()
-        made: dict[str, list[Any]] = {name: [] for name in columns.names}
+        columns_by_name: dict[str, list[Any]] = {name: [] for name in columns.names}
         for side in SIDES:
             for data, those, topic in zip(batch.column(side).to_pylist(), headers, topics, strict=True):
-                found = None if data is None else framed(data, those, side)
-                made[f"{side}_schema_id"].append(found and found.schema_id)
-                made[f"{side}_schema_guid"].append(found and found.guid)
+                frame = None if data is None else framed(data, those, side)
+                columns_by_name[f"{side}_schema_id"].append(frame and frame.schema_id)
+                columns_by_name[f"{side}_schema_guid"].append(frame and frame.guid)
                 if decodes:
-                    answer = (None, None) if data is None else values.row(side, topic, data, found)
-                    made[f"{side}_json"].append(answer[0])
-                    made[f"{side}_error"].append(answer[1])
-        yield _joined(batch, columns, made)
+                    answer = (None, None) if data is None else values.row(side, topic, data, frame)
+                    columns_by_name[f"{side}_json"].append(answer[0])
+                    columns_by_name[f"{side}_error"].append(answer[1])
+        yield _joined(batch, columns, columns_by_name)
 
 
-def _joined(batch: pa.RecordBatch, columns: pa.Schema, made: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
-    arrays = [pa.array(made[each.name], each.type) for each in columns]
+def _joined(batch: pa.RecordBatch, columns: pa.Schema, columns_by_name: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
+    arrays = [pa.array(columns_by_name[each.name], each.type) for each in columns]
     return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=pa.schema([*batch.schema, *columns]))

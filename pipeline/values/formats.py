@@ -61,10 +61,10 @@ def read_file(text: str, side: str) -> tuple[tuple[str, str | None], Schema]:
         raise SchemaError(f"--{side}-schema {text}: the name of the file ends with {', '.join(SUFFIXES)}")
     try:
         content = path.read_text(encoding="utf-8")
-        made = compiled(path.resolve().parent, path.name) if kind == PROTOBUF else b""
+        compiled_files = compiled(path.resolve().parent, path.name) if kind == PROTOBUF else b""
     except (OSError, ValueError) as error:
         raise SchemaError(f"--{side}-schema {text}: {error}") from None
-    return (side, topic if is_named else None), Schema(kind, content, message=message, compiled=made)
+    return (side, topic if is_named else None), Schema(kind, content, message=message, compiled=compiled_files)
 
 
 def missing_library(kind: str) -> str | None:
@@ -88,9 +88,9 @@ def decoder(schema: Schema, *, framed: bool) -> Decode:
         raise SchemaError(f"schemas of type {schema.kind} are not known here; there are {', '.join(LIBRARIES)}")
     if (name := missing_library(schema.kind)) is not None:
         raise SchemaError(f"schemas of type {schema.kind} need {name}; run: pip install 'understudy-kafka[values]'")
-    made = {AVRO: _avro, PROTOBUF: _protobuf, JSON: _json}[schema.kind]
+    factory = {AVRO: _avro, PROTOBUF: _protobuf, JSON: _json}[schema.kind]
     try:
-        return made(schema, framed)
+        return factory(schema, framed)
     except SchemaError:
         raise
     except Exception as error:  # noqa: BLE001 - the libraries' errors have no common base
@@ -121,10 +121,10 @@ def _avro(schema: Schema, _: bool) -> Decode:
 
 def _in_order(schema: Schema) -> list[Schema]:
     """Return the schemas that a schema references, then itself."""
-    found: list[Schema] = []
+    ordered: list[Schema] = []
     for each in schema.references.values():
-        found += [one for one in _in_order(each) if one not in found]
-    return [*found, schema]
+        ordered += [one for one in _in_order(each) if one not in ordered]
+    return [*ordered, schema]
 
 
 def plain(value: Any) -> Any:
@@ -196,12 +196,12 @@ def _protobuf(schema: Schema, framed: bool) -> Decode:
         try:
             if min(indexes) < 0:
                 raise IndexError
-            found = main.message_types_by_name[names[indexes[0]]]
+            message_type = main.message_types_by_name[names[indexes[0]]]
             for index in indexes[1:]:
-                found = found.nested_types[index]
+                message_type = message_type.nested_types[index]
         except IndexError:
             raise FormatError(f"its schema has no message {list(indexes)}") from None
-        return found
+        return message_type
 
     def decode(data: bytes) -> str:
         kind = chosen
@@ -250,10 +250,10 @@ def _of_texts(schema: Schema) -> bytes:
 
 
 def _imports(schema: Schema) -> dict[str, Schema]:
-    found: dict[str, Schema] = {}
+    imported: dict[str, Schema] = {}
     for name, each in schema.references.items():
-        found |= {**_imports(each), name: each}
-    return found
+        imported |= {**_imports(each), name: each}
+    return imported
 
 
 def tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:

@@ -62,9 +62,9 @@ class Registry:
         for each in answer.get("references") or ():
             subject = urllib.parse.quote(each["subject"], safe="")
             place = f"/subjects/{subject}/versions/{each['version']}?deleted=true"  # ids outlive deletions
-            found = self._schema(self._get(place), depth + 1)
-            if found is not None:
-                references[each["name"]] = found
+            referenced = self._schema(self._get(place), depth + 1)
+            if referenced is not None:
+                references[each["name"]] = referenced
         return Schema(answer.get("schemaType") or AVRO, answer["schema"], references)
 
     def _get(self, path: str) -> Any:

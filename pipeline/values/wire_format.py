@@ -39,11 +39,11 @@ def framed(data: bytes, headers: Sequence[dict[str, Any]] | None, side: str) -> 
     name = HEADERS[side]
     for header in headers or ():
         if header["key"] == name and header["value"] is not None:
-            found = _named(header["value"])
-            if found is None:
+            frame = _named(header["value"])
+            if frame is None:
                 break
             # Protobuf's indexes precede the data, wherever the id is.
-            return found._replace(rest=found.rest + data)
+            return frame._replace(rest=frame.rest + data)
     return _named(data) if data[:1] == b"\0" else None
 
 
@@ -66,11 +66,11 @@ def message_indexes(data: bytes) -> tuple[list[int], bytes]:
         raise FormatError("the indexes of its message are invalid")
     if count == 0:
         return [0], data[at:]
-    found = []
+    indexes = []
     for _ in range(count):
         index, at = _varint(data, at)
-        found.append(index)
-    return found, data[at:]
+        indexes.append(index)
+    return indexes, data[at:]
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

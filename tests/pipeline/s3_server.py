@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
             return False
         url = urlsplit(self.path)
         self.name = unquote(url.path).removeprefix("/")
-        self.asked = {key: values[0] for key, values in parse_qs(url.query, keep_blank_values=True).items()}
+        self.query = {key: values[0] for key, values in parse_qs(url.query, keep_blank_values=True).items()}
         if "Content-Length" in self.headers:
             self.body = self.rfile.read(int(self.headers["Content-Length"]))
         else:
@@ -133,8 +133,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def listed(self, bucket: str) -> str:
         """A page of keys, and of their beginnings up to the delimiter."""
-        prefix, delimiter = self.asked.get("prefix", ""), self.asked.get("delimiter", "")
-        after, most = self.asked.get("continuation-token", ""), int(self.asked.get("max-keys", _PAGE))
+        prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
+        after, most = self.query.get("continuation-token", ""), int(self.query.get("max-keys", _PAGE))
         found: dict[str, bool] = {}
         for key in self.store.keys(bucket):
             if key.startswith(prefix):
@@ -156,8 +156,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         """PutObject, CopyObject, UploadPart."""
-        if (upload := self.asked.get("uploadId")) is not None:
-            self.store.uploads[upload][int(self.asked["partNumber"])] = self.body
+        if (upload := self.query.get("uploadId")) is not None:
+            self.store.uploads[upload][int(self.query["partNumber"])] = self.body
         elif (source := self.headers.get("x-amz-copy-source")) is not None:
             content = self.store.get(unquote(source).removeprefix("/"))
             if content is None:
@@ -174,12 +174,12 @@ class Handler(BaseHTTPRequestHandler):
         """CreateMultipartUpload, CompleteMultipartUpload, DeleteObjects."""
         bucket, _, key = self.name.partition("/")
         about = f"<Bucket>{bucket}</Bucket><Key>{escape(key)}</Key>"
-        if "uploads" in self.asked:
+        if "uploads" in self.query:
             upload = str(next(self.store.numbers))
             self.store.uploads[upload] = {}
             made = f"{about}<UploadId>{upload}</UploadId>"
             self.reply(HTTPStatus.OK, _xml("InitiateMultipartUploadResult", made))
-        elif (done := self.asked.get("uploadId")) is not None:
+        elif (done := self.query.get("uploadId")) is not None:
             content = b"".join(part for _, part in sorted(self.store.uploads.pop(done).items()))
             self.store.put(self.name, content)
             made = f"{about}<ETag>{_etag(content)}</ETag>"
@@ -191,7 +191,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         """DeleteObject, AbortMultipartUpload."""
-        if (upload := self.asked.get("uploadId")) is not None:
+        if (upload := self.query.get("uploadId")) is not None:
             self.store.uploads.pop(upload, None)
         else:
             self.store.remove(self.name)

@@ -70,10 +70,10 @@ def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[Found], Report, str])
     _, report, page = of_logs
     tables = DuckTables(report.path)
     tables.register(records=True)
-    found = ask_all(tables.engine, report.asked)
+    found = ask_all(tables.engine, report.checks)
     assert [comparable(each) for each in found] == [comparable(each) for each in report.findings]
     assert totals(tables.engine) == report.totals
-    other = Report(report.path, None, report.asked, found, report.totals)
+    other = Report(report.path, None, report.checks, found, report.totals)
     drawn = html_report.draw(tables.engine, found)
     tables.forget()
     assert len(html_report.as_html(other, drawn)) == pytest.approx(len(page), rel=0.01)
@@ -140,7 +140,7 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found
     assert "http" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "https://matplotlib.org", ""
     ).replace("http://creativecommons.org", "")
-    assert all(check.name in text for check in report.asked)
+    assert all(check.name in text for check in report.checks)
 
 
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
@@ -204,6 +204,6 @@ def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]
         finding.check.name: finding.count for finding in report.findings
     }
     suite = ET.fromstring(render.as_junit(report))  # noqa: S314 - our own
-    assert suite.get("tests") == str(len(report.asked))
+    assert suite.get("tests") == str(len(report.checks))
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {finding.check.name for finding in report.at_least("warning")}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.reports import answers, registry
-from pipeline.reports.asking import Asked
+from pipeline.reports.asking import Selection
 from pipeline.reports.duck_tables import DuckReportTables
 from protocol.log_records.transaction import TransactionState
 from tests.pipeline import broker_faults, reported
@@ -18,7 +18,7 @@ from understudy.cli import main
 
 def rows(name: str, root: Path, journal: Path | None = None, topics: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """The rows of one report."""
-    tables = DuckReportTables(str(root), None if journal is None else str(journal), Asked(topics))
+    tables = DuckReportTables(str(root), None if journal is None else str(journal), Selection(topics))
     try:
         wanted = registry.chosen([name], journal=journal is not None)
         tables.prepare(wanted)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.reports import answers, registry, render
 from pipeline.reports.answers import Report
-from pipeline.reports.asking import Asked, TablesOfReports
+from pipeline.reports.asking import Selection, TablesOfReports
 from pipeline.reports.duck_tables import DuckReportTables
 from pipeline.reports.json_shape import MOST_PATHS, json_paths
 from pipeline.reports.pictures import pictures
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 class Reported:
     """A report, and what it is about."""
 
-    def __init__(self, root: Path, now_ms: int, report: Report, tables: Callable[[Asked], TablesOfReports]) -> None:
+    def __init__(self, root: Path, now_ms: int, report: Report, tables: Callable[[Selection], TablesOfReports]) -> None:
         self.root, self.now_ms, self.report, self.tables = root, now_ms, report, tables
 
     def rows(self, name: str, topic: str) -> list[dict[str, Any]]:
@@ -42,12 +42,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     journal = str(reported.journal(folder / "journal", folder / "scratch"))
     root = str(folder / "data")
 
-    def tables(asked: Asked, with_journal: str | None = None) -> TablesOfReports:
+    def tables(asked: Selection, with_journal: str | None = None) -> TablesOfReports:
         on_spark = request.param == "spark"
         reader = SparkReader(request.getfixturevalue("spark"), small_bytes=-1) if on_spark else None
         return DuckReportTables(root, with_journal, asked, reader)
 
-    return Reported(folder / "data", now_ms, report_of(tables(Asked(("*",), now_ms, top=60), journal)), tables)
+    return Reported(folder / "data", now_ms, report_of(tables(Selection(("*",), now_ms, top=60), journal)), tables)
 
 
 def report_of(tables: TablesOfReports) -> Report:
@@ -64,7 +64,7 @@ def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> No
     """Row by row, every report."""
     now_ms = reported.directory(tmp_path / "data")
     journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
-    root, asked = str(tmp_path / "data"), Asked(("*",), now_ms, top=60)
+    root, asked = str(tmp_path / "data"), Selection(("*",), now_ms, top=60)
     one = report_of(DuckReportTables(root, journal, asked))
     other = report_of(DuckReportTables(root, journal, asked, SparkReader(spark, small_bytes=-1)))
     for left, right in zip(one.answers, other.answers, strict=True):
@@ -127,7 +127,7 @@ def test_retention_deletes_what_the_report_predicted(made: Reported, tmp_path: P
     known = {row["topic"]: tuple(row["cleanup_policy"].split(",")) for row in made.report.rows("retention")}
     assert {name: known[name] for name in policies} == policies
     if what_if:
-        tables = made.tables(Asked(("*",), made.now_ms, **what_if))
+        tables = made.tables(Selection(("*",), made.now_ms, **what_if))
         tables.prepare([registry.questions()["retention"]])
         rows = answers.ask(tables, registry.questions()["retention"]).rows
         tables.forget()
@@ -221,4 +221,4 @@ def test_every_report_explains_itself() -> None:
 def test_nothing_wanted_is_refused(made: Reported) -> None:
     """With the names of what there is."""
     with pytest.raises(FileNotFoundError, match=r"no topic that is wanted; it has .*aged"):
-        made.tables(Asked(("nonsense",), made.now_ms))
+        made.tables(Selection(("nonsense",), made.now_ms))

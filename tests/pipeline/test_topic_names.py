@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.reports.asking import Asked
+from pipeline.reports.asking import Selection
 from pipeline.reports.duck_tables import DuckReportTables
 from pipeline.reports.registry import chosen
 from pipeline.transfer import export
@@ -46,7 +46,7 @@ def test_settings_of_a_deleted_topic_are_not_those_of_its_namesake(tmp_path: Pat
     own = {} if again is None else {"retention.ms": again}
     assert export.topic_settings(root, ["orders"]).get("orders", {}) == own
     assert export.export(None, root, str(tmp_path / "out")).configs.get("orders", {}) == own
-    tables = DuckReportTables(root, None, Asked(("orders",)))
+    tables = DuckReportTables(root, None, Selection(("orders",)))
     tables.prepare(chosen(["size"]))
     ask = tables.engine.plain
     (is_compacted,) = ask("SELECT is_compacted FROM partitions WHERE topic = 'orders'").to_pylist()
