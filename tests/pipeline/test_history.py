@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.audits import history
-from pipeline.audits.history import FOUND, HISTORY, READ, History
+from pipeline.audits.history import HISTORY, READ, READ_COLUMNS, History
 
 DAMAGE = {
     "checksum mismatch": "crc",
@@ -68,7 +68,7 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         places = (each["base_offset"], made["stated_offset"], behind, made["segment_base"])
         made["place"] = next(place for place in places if place is not None)
         last = each
-        answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(FOUND) + 7 :])
+        answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(READ_COLUMNS) + 7 :])
         if damage is None and each["producer_id"] >= 0:
             answer = producers.setdefault(each["producer_id"], {**answer, "turn": 0})
             highest = each["producer_epoch"] if answer["highest_epoch"] is None else answer["highest_epoch"]

@@ -16,7 +16,7 @@ from pipeline.duck.tables import DuckTables
 from pipeline.live.counts import TABLES, Counts
 from pipeline.locations import locate
 from pipeline.reports import answers, registry
-from pipeline.reports.asking import Asked
+from pipeline.reports.asking import Selection
 from pipeline.reports.duck_tables import DuckReportTables
 from protocol.log_records import metadata
 from protocol.log_records.transaction import TransactionState as State
@@ -235,7 +235,7 @@ def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) ->
     orders = [each for each in logs_below(locate(tmp_path)) if each.topic == "orders"]
     read = {(each.topic, each.partition, each.broker) for each in orders}
     assert read == {("orders", partition, broker) for partition in (0, 1) for broker in (1, 2)}
-    tables = DuckReportTables(str(tmp_path), None, Asked())
+    tables = DuckReportTables(str(tmp_path), None, Selection())
     size = registry.chosen(["size"])
     tables.prepare(size)
     (row,) = answers.ask(tables, size[0]).rows

@@ -43,7 +43,7 @@ def test_a_difference_is_reported_with_the_requests_that_show_it() -> None:
     pair.coverage.note("Produce", 9, {"responses": [{"error_code": "NONE"}]})
     differs = [Difference("Produce", "responses[0].error_code", "NONE", "NOT_LEADER_OR_FOLLOWER")]
     steady, once = (DifferingPlay(seed, [{"do": "produce", "v": 9}], differs, steady=seed == 7) for seed in (7, 8))
-    report = Report(pair, histories=2, steps=80, found=[steady, once])
+    report = Report(pair, histories=2, steps=80, differing=[steady, once])
     answer = table(report)
     assert answer[1].split() == ["Produce", "1", "1", "NONE"]
     assert answer[3] == (
