@@ -101,7 +101,7 @@ def test_an_administrator_makes_finds_and_removes_acls(guarded: Guarded) -> None
 
 
 def test_a_user_without_alter_creates_no_acls(guarded: Guarded) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED."""
+    """Without ALTER on the cluster CreateAcls gets CLUSTER_AUTHORIZATION_FAILED."""
     other = AdminClient(guarded.settings("orders-1"))
     (future,) = other.create_acls([binding(ResourceType.TOPIC, "orders", AclOperation.WRITE)]).values()
     assert refusal(lambda: future.result(60)).code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
@@ -117,7 +117,7 @@ def test_a_producer_without_write_is_refused(guarded: Guarded) -> None:
 
 
 def test_a_transactional_producer_needs_a_right_for_its_name(guarded: Guarded) -> None:
-    """It ends at once, for good."""
+    """Without WRITE on its transactional id a producer ends at once, with a fatal error."""
     producer = Producer(guarded.settings("orders-1", transactional_id="payments-1"))
     error = refusal(lambda: producer.init_transactions(60))
     assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

@@ -45,7 +45,7 @@ def test_every_serve_command_starts_a_server() -> None:
 
 
 def test_every_ctl_command_is_a_verb() -> None:
-    """Its verb and options exist."""
+    """Each `ctl` command in the documentation has a verb and options that exist."""
     given = list(commands("ctl"))
     assert given
     parser = ctl.build_parser()

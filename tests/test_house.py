@@ -112,7 +112,7 @@ def test_no_file_is_longer_than_600_lines() -> None:
 
 @pytest.mark.timeout(300)  # the first that parses most files
 def test_no_function_is_longer_than_60_lines() -> None:
-    """A function fits on a screen."""
+    """A function has at most 60 lines, so that it fits on a screen."""
     long_enough = [path for path in python_files() if path.read_bytes().count(b"\n") > MOST_LINES_OF_A_FUNCTION]
     long = [
         f"{place(path, node.lineno)} {node.name}"

@@ -23,7 +23,7 @@ def lines(command: str) -> list[str]:
 
 
 def test_the_test_passes_in_a_folder_of_its_own(tmp_path: Path) -> None:
-    """Pasted without a change."""
+    """The README's test passes in an empty folder, pasted without a change."""
     (code,) = [text for kind, text in BLOCKS if kind == "python"]
     (tmp_path / "test_orders.py").write_text(code, encoding="utf-8")
     env = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -51,7 +51,7 @@ def ctl(line: str, url: str) -> str:
 
 
 def test_every_kind_of_block_is_run() -> None:
-    """A new kind needs a test here."""
+    """Each kind of code block in the documentation is run by a test."""
     kinds = {kind for page in PAGES for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
     assert kinds == {"start", "debug", "suite"}
 

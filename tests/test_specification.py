@@ -171,7 +171,7 @@ def test_every_scenario_is_in_the_specification() -> None:
 
 
 def test_every_scenario_that_a_test_names_is_in_the_specification() -> None:
-    """Such as ``test_PRD_17_...``."""
+    """Each row id in a test's name, such as ``test_PRD_17_...``, is in the specification."""
     kinds = {kind for part in rows.ROWS.values() for kind in part}
     found = []
     for path in python_files("tests"):

@@ -130,7 +130,7 @@ def test_librdkafka_shares_and_commits(members: Members) -> None:
 
 
 def test_librdkafka_returns_as_the_same_static_member(members: Members) -> None:
-    """Its partitions wait for it."""
+    """A static member of librdkafka that returns gets back the partitions that waited for it."""
     members.join()
     static = members.join(group_instance_id="i1")
     members.until(lambda: members.shared(2, 2), "two each")
@@ -142,7 +142,7 @@ def test_librdkafka_returns_as_the_same_static_member(members: Members) -> None:
 
 
 def test_librdkafka_subscribes_by_regular_expression(members: Members) -> None:
-    """The coordinator resolves it."""
+    """The coordinator resolves a regular expression of librdkafka's consumer."""
     members.join(f"^{members.topic}.*")
     members.until(lambda: members.shared(PARTITIONS) and len(members.read) == RECORDS, "all records")
     assert {message.topic() for message in members.read} == {members.topic}

@@ -42,7 +42,7 @@ def cluster(target_name: str) -> Iterator[Target]:
 
 
 def test_java_acknowledges_implicitly_explicitly_and_renews(cluster: Target) -> None:
-    """Every step of the Java program."""
+    """Every step of the Java share consumer's program succeeds: implicit, explicit, renewing."""
     if absent := missing(JAVA[0]):
         pytest.skip(f"needs {', '.join(absent)}")
     command([HERE / "setup.sh", "java"])

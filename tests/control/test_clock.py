@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_clock_is_shown_and_moved_over_http_in_python_and_in_the_shell(plane: ControlPlane) -> None:
-    """Shown, advanced, frozen, thawed."""
+    """The clock is shown, advanced, frozen and thawed in all three ways."""
     before = plane.http("GET", "/v1/clock")
     assert (before["ahead_ms"], before["frozen"]) == (0, False)
     assert plane.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] == 1000

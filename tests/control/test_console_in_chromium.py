@@ -79,7 +79,7 @@ def test_times_are_local(page: Page, plane: ControlPlane) -> None:
 
 
 def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) -> None:
-    """And the table follows."""
+    """The console's table follows a broker that is killed and started from it."""
     plane = plane_of(brokers=3)
     page.open(plane.url, "cluster")
     page.sees("127.0.0.1", "controller", "running", f"Apache Kafka {NEWEST}")
@@ -357,7 +357,7 @@ def test_what_is_being_written_is_left_alone(page: Page, plane: ControlPlane) ->
 
 
 def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
-    """A wrong one is asked for again."""
+    """The console asks for a token, again after a wrong one, and keeps it for the tab."""
     process = start(control_token="secret")
     try:
         page.open(str(process.ready.control_url), "cluster")
@@ -376,7 +376,7 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
 
 
 def test_a_server_that_is_gone_is_missed(page: Page) -> None:
-    """Within a second, by a message."""
+    """Within a second of the server's end the console shows a message."""
     process = start()
     try:
         page.open(str(process.ready.control_url), "cluster")

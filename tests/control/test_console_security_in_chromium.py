@@ -25,7 +25,7 @@ def listed(name: str) -> set[str]:
 
 
 def test_the_lists_of_the_page_are_those_of_the_control_plane() -> None:
-    """Operations, resources, quotas."""
+    """Operations, resources and quotas of the page are those that the control plane knows."""
     assert listed("OPERATIONS") == set(get_args(Operation))
     assert listed("RESOURCES") == set(get_args(ResourceKind))
     rates = (quotas.PRODUCER_BYTE_RATE, quotas.CONSUMER_BYTE_RATE, quotas.REQUEST_PERCENTAGE)

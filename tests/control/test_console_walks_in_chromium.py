@@ -127,7 +127,7 @@ SHOWN = {
 def test_a_task_takes_the_clicks_that_the_page_promises(
     page: Page, plane: ControlPlane, tmp_path: Path, task: str
 ) -> None:
-    """Counted from the first page."""
+    """Each task takes as many clicks from the first page as the documentation promises."""
     walk = Walk(page, plane, tmp_path)
     WALKS[task](walk)
     assert walk.clicks == promised()[task]

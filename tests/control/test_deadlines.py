@@ -39,7 +39,7 @@ def test_a_request_that_takes_its_time_is_answered(broker_with: BrokerWith) -> N
 
 
 def test_a_caller_who_leaves_within_a_body_is_no_failure(broker_with: BrokerWith) -> None:
-    """The log has no line about it."""
+    """A caller who leaves while sending a body leaves no line in the log."""
     server = broker_with(settings={"understudy.partial.frame.timeout.ms": 300})
     url, begin = urlsplit(str(server.process.ready.control_url)), server.log_position()
     with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=60) as peer:

@@ -58,7 +58,7 @@ MISTAKES: list[tuple[str, str, Any, int, str]] = [
 def test_a_mistake_is_answered_with_what_to_write(
     plane: ControlPlane, method: str, path: str, body: Any, status: int, text: str
 ) -> None:
-    """In the detail of the problem."""
+    """The problem's detail names what to write instead."""
     if "transactions" in path:
         RawProducer(plane, "payments-1")
     given, problem = plane.refused(method, f"/v1/{path}".replace("/v1/../", "/"), body)

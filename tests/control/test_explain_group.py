@@ -333,7 +333,7 @@ def test_a_member_whose_first_request_is_refused_has_joined_even_so(plane: Contr
 
 
 def test_of_several_that_leave_the_one_that_was_refused_is_explained(plane: ControlPlane) -> None:
-    """It need not be the first."""
+    """The refused member of a LeaveGroup is explained, even if it is not the first."""
     member = joined(plane)
     names = [MemberIdentity(member.member_id), MemberIdentity("stranger")]
     assert member.wire.call(ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest("g", "", names)).error_code is E.NONE
@@ -341,7 +341,7 @@ def test_of_several_that_leave_the_one_that_was_refused_is_explained(plane: Cont
 
 
 def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
-    """The explanation names the fault."""
+    """If an injected fault caused the error, the explanation names the fault."""
     member = joined(plane)
     fault = plane.kafka.faults.add(api="Heartbeat", error="ILLEGAL_GENERATION")
     assert heartbeat(member) is E.ILLEGAL_GENERATION

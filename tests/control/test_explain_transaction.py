@@ -196,7 +196,7 @@ def test_nothing_was_refused_yet(plane: ControlPlane, raw: RawProducer) -> None:
 
 
 def test_a_fault_is_not_blamed_on_the_transaction(plane: ControlPlane, raw: RawProducer) -> None:
-    """The explanation names the fault."""
+    """If an injected fault caused the error, the explanation names the fault."""
     raw.add(0)
     fault = plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
     assert raw.end() is E.PRODUCER_FENCED
@@ -410,7 +410,7 @@ def test_the_walk_has_every_fencing_and_state_error() -> None:
 
 
 def test_the_wrong_broker_names_the_right_one(plane_of: ControlPlaneOf) -> None:
-    """NOT_COORDINATOR, with both."""
+    """NOT_COORDINATOR is explained with the broker that was asked and the coordinator."""
     plane = plane_of(brokers=3, topics=["t:1"])
     raw = RawProducer(plane)
     plane.kafka.coordinators.move(type="transaction", key="x", broker=2)

@@ -24,7 +24,7 @@ from tests.control.harness import ControlPlane
     ],
 )
 def test_each_effect_is_described(effect: dict[str, Any], text: str) -> None:
-    """All of the fields of `do`."""
+    """The text of a fault describes every field of `do`."""
     assert does(effect) == text
 
 
@@ -48,7 +48,7 @@ def test_the_conditions_are_described(match: dict[str, Any], limits: dict[str, A
 
 
 def test_a_shell_shows_the_description(plane: ControlPlane) -> None:
-    """In the list, instead of JSON."""
+    """The shell lists faults by their descriptions instead of JSON."""
     plane.kafka.faults.add(api="EndTxn", transactional_id="x", apply_then={"disconnect": "reset"}, times=2)
     text = plane.ctl_text("faults", "list")
     assert "EndTxn of transactional id x, 2 times" in text

@@ -107,7 +107,7 @@ def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:
 
 
 def test_a_topic_fails_and_the_brokers_are_still_returned(plane: ControlPlane) -> None:
-    """Clients cannot do without them."""
+    """A fault on a topic in Metadata leaves the brokers in, without which clients cannot go on."""
     add(plane, {"error": "UNKNOWN_TOPIC_OR_PARTITION"}, api="Metadata", topic="t")
     answer = plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
     assert [(t.name, t.error_code) for t in answer.topics] == [("t", E.UNKNOWN_TOPIC_OR_PARTITION)]
@@ -324,7 +324,7 @@ WRONG = [
 def test_a_mistake_is_answered_with_its_field_and_what_to_write(
     plane: ControlPlane, body: dict[str, Any], field: str, text: str
 ) -> None:
-    """422, and no fault is added."""
+    """A bad fault gets 422 with its field and what to write, and is not added."""
     status, problem = plane.refused("POST", "/v1/faults", body)
     assert (status, problem["field"]) == (422, field)
     assert text in problem["detail"]
@@ -354,7 +354,7 @@ def test_python_adds_waits_and_removes(plane: ControlPlane) -> None:
 
 
 def test_the_shell_adds_lists_and_removes(plane: ControlPlane) -> None:
-    """``understudy ctl faults ...``."""
+    """``understudy ctl faults`` adds, lists and removes a fault."""
     wire = plane.server.wire()
     fault = plane.ctl("faults", "add", "--api", "Heartbeat", "--group", "g", "--error", "GROUP_AUTHORIZATION_FAILED")[
         "id"

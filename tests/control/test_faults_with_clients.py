@@ -45,7 +45,7 @@ def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> 
 
 @pytest.mark.parametrize("code", ["COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_errors_that_pass_are_retried(plane: ControlPlane, code: str) -> None:
-    """The application notices nothing."""
+    """A client retries transient errors, and its application notices nothing."""
     with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", error=code, times=2) as fault:
         producer.commit_transaction(60)
         assert fault.hits() == 2
@@ -53,7 +53,7 @@ def test_errors_that_pass_are_retried(plane: ControlPlane, code: str) -> None:
 
 
 def test_a_fenced_producer_raises_a_fatal_error(plane: ControlPlane) -> None:
-    """PRODUCER_FENCED is fatal."""
+    """PRODUCER_FENCED, injected, is a fatal error of the producer."""
     with transactional(plane) as producer:
         plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
         with pytest.raises(KafkaException) as raised:

@@ -156,7 +156,7 @@ WAYS: tuple[Callable[[ControlPlane], object], ...] = (
 
 @pytest.mark.parametrize("act", WAYS, ids=[each.__name__ for each in WAYS])
 def test_every_way_has_its_hint(plane_of: ControlPlaneOf, act: Callable[[ControlPlane], object]) -> None:
-    """With the cause and the time."""
+    """Each way in which a fetch returns nothing has a hint with the cause and the time."""
     plane = plane_of(topics=["t:2"], settings=SETTINGS)
     coordinated(plane.server)
     kept = act(plane)

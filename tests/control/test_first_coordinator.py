@@ -31,7 +31,7 @@ def reset(server: Server) -> None:
 
 @pytest.mark.parametrize("kind", [GROUP, TRANSACTION])
 def test_after_a_reset_the_first_request_finds_a_coordinator(broker_with: BrokerWith, kind: int) -> None:
-    """Without a pause for the client."""
+    """After a reset the first request finds a coordinator, without a pause for the client."""
     server = broker_with(settings=SETTINGS)
     wire = server.wire()
     reset(server)
@@ -46,7 +46,7 @@ def test_in_memory_the_first_request_finds_a_coordinator(broker_with: BrokerWith
 
 @pytest.mark.parametrize("option", ["as_version", "data_dir"])
 def test_a_release_or_a_directory_begins_as_kafka_does(broker_with: BrokerWith, tmp_path: Path, option: str) -> None:
-    """Until the first reset."""
+    """An emulated release or a data directory begins without coordinators, until the first reset."""
     asked: dict[str, Any] = {"as_version": "4.3"} if option == "as_version" else {"data_dir": str(tmp_path)}
     server = broker_with(settings=SETTINGS, seed=4103, **asked)
     wire = server.wire()

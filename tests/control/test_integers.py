@@ -126,7 +126,7 @@ def test_a_seed_is_exact_over_http_in_python_and_in_the_shell(plane_of: ControlP
 
 
 def test_a_generated_seed_is_a_number(plane: ControlPlane) -> None:
-    """And so is a small one."""
+    """A generated seed and a small one are numbers in the result."""
     seed = plane.http("GET", "/v1/cluster")["seed"]
     assert type(seed) is int
     assert abs(seed) <= SAFE

@@ -166,7 +166,7 @@ def test_topics_that_the_wire_names_by_id_have_their_names(plane: ControlPlane) 
 
 
 def test_requests_are_found_by_the_error_anywhere_in_the_answer(plane: ControlPlane) -> None:
-    """And by the fault that met them."""
+    """The journal finds requests by an error anywhere in the response, and by the fault that met them."""
     wire = plane.server.wire()
     fault = plane.http("POST", "/v1/faults", {"match": {"topic": U}, "do": {"error": "KAFKA_STORAGE_ERROR"}})["id"]
     produce(wire, T, batch(b"v"))
@@ -227,7 +227,7 @@ def until_served(plane: ControlPlane) -> list[dict[str, Any]]:
 
 
 def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(plane: ControlPlane) -> None:
-    """A reset forgets it otherwise."""
+    """The journal can be cleared; a reset clears it too, unless it is asked to keep it."""
     some_requests(plane)
     assert plane.http("DELETE", "/v1/journal")["removed"] == 5
     assert entries(plane) == []

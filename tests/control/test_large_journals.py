@@ -117,7 +117,7 @@ async def ids(journal: Journal, **query: Any) -> list[int]:
 
 
 async def test_the_journal_page_looks_at_what_it_shows(journal: Journal, looked: Counter[str]) -> None:
-    """The newest 500, of a million."""
+    """Of a million entries the page reads the newest 500, which it shows."""
     assert await ids(journal, limit=500) == list(range(MILLION - 499, MILLION + 1))
     assert looked["looked"] < 600
 
@@ -162,7 +162,7 @@ async def test_any_error_is_found_among_a_million(journal: Journal, looked: Coun
 
 @pytest.mark.parametrize("notes", [True, False], ids=["a cluster's", "a proxy's"])
 async def test_a_request_without_an_answer_is_an_error_and_one_that_waits_is_none(notes: bool) -> None:
-    """As the first page counts them."""
+    """Unanswered requests count as errors and waiting ones do not, as on the first page."""
     made = Journal(100)
     made.notes_errors = notes
     connection = Connection("c", "PLAINTEXT", "::1", 1)

@@ -97,7 +97,7 @@ def test_errors_of_single_partitions_are_counted(plane: ControlPlane) -> None:
 
 
 def test_groups_and_partitions_have_the_names_of_the_common_exporter(busy: ControlPlane) -> None:
-    """What boards for Kafka ask for."""
+    """Metrics of groups and partitions have the names that boards for Kafka query."""
     found = Samples(busy)
     assert {index: found.value("kafka_consumergroup_lag", consumergroup="g", topic="t", partition=index)
             for index in "01"} == {"0": 2, "1": 0}  # fmt: skip
@@ -180,7 +180,7 @@ def test_the_dashboard_is_one_that_grafana_can_import() -> None:
 
 
 def test_the_documentation_lists_every_metric(busy: ControlPlane) -> None:
-    """And none that is not there."""
+    """The documentation lists every metric that is served, and no other."""
     text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `((?:understudy|kafka)_\w+)`", text, re.MULTILINE)
     exported = {name for name in Samples(busy).labels if not name.startswith("process_")}

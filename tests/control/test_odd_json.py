@@ -77,7 +77,7 @@ def test_an_odd_body_is_refused(server: Server, method: str, path: str, body: st
 @pytest.mark.parametrize("digits", [20, 5000])
 @pytest.mark.parametrize(("method", "path", "status"), PATHS)
 def test_a_number_of_many_digits_is_refused(server: Server, method: str, path: str, status: int, digits: int) -> None:
-    """In the path and in the query."""
+    """A number of many digits is refused in the path and in the query."""
     found, problem = asked(server, method, path.format("9" * digits))
     assert found == status, problem
 

@@ -112,7 +112,7 @@ def test_clients_topics_and_groups(plane: ControlPlane) -> None:
 
 
 def test_each_request_is_counted_once_until_the_journal_is_cleared(plane: ControlPlane) -> None:
-    """However often one looks."""
+    """The overview counts each request once, however often it is read, until the journal is cleared."""
     admin = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "asker"})
     counts = []
     for _ in range(3):

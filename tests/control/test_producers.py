@@ -80,7 +80,7 @@ def test_a_timeline_shows_what_became_of_each_sequence(plane: ControlPlane, raw:
 
 
 def test_all_three_answer_the_same(plane: ControlPlane, raw: Idempotent) -> None:
-    """In a list of all, and of one."""
+    """HTTP, Python and the shell return the same producers, in a list of all and for one."""
     raw.send(0, 4)
     (reported,) = plane.kafka.producers.list()
     place = results.ProducerPlace("t-0", raw.id, 0, 3, reported.partitions[0].last_timestamp_ms)
@@ -320,7 +320,7 @@ def test_an_older_release_refuses_who_it_does_not_know(plane_of: ControlPlaneOf,
 
 
 def test_nothing_was_refused_yet(plane: ControlPlane, raw: Idempotent) -> None:
-    """The answer reports it."""
+    """If nothing was refused yet, the result reports that instead of an error."""
     raw.send(0)
     result = plane.kafka.producers[raw.id].why()
     assert (result.error, result.why) == (None, f"no request of the producer id {raw.id} has been refused")

@@ -151,7 +151,7 @@ def test_since_leaves_out_what_an_earlier_test_did(plane: ControlPlane) -> None:
 
 
 def test_the_newest_requests_are_those_that_are_shown(plane: ControlPlane) -> None:
-    """As many as asked for; 0 is none."""
+    """A report shows as many of the newest requests as asked for; 0 shows none."""
     send(plane)
     everything = lines(plane)
     assert len(everything) > 2
@@ -196,7 +196,7 @@ def test_names_give_no_orders_to_a_terminal(plane: ControlPlane) -> None:
 
 
 def test_a_limit_out_of_bounds_is_refused(plane: ControlPlane) -> None:
-    """With the bound in the sentence."""
+    """A limit out of bounds is refused in a sentence that names the bound."""
     status, problem = plane.refused("GET", "/v1/report?limit=1001")
     assert (status, problem["field"]) == (422, "limit")
 

@@ -178,7 +178,7 @@ def value_of(consumer: Consumer) -> bytes | None:
 
 
 def test_brokers_that_were_killed_or_paused_are_back(plane_of: ControlPlaneOf) -> None:
-    """On their ports, and answering."""
+    """After a reset, killed and paused brokers answer again on their ports."""
     plane = plane_of(brokers=3, topics=["t:3"])
     plane.kafka.brokers[2].kill()
     plane.kafka.brokers[3].pause()

@@ -141,7 +141,7 @@ BAD = {
 def test_a_mistake_in_a_file_is_reported_with_its_line_before_any_step(
     plane: ControlPlane, tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing has been done then."""
+    """A mistake in a script is reported with its line before any step is taken."""
     file = tmp_path / "bad.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit):

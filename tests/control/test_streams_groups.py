@@ -95,7 +95,7 @@ def test_the_timeline_has_states_and_a_refusal_its_rule(plane: ControlPlane) -> 
 
 
 def test_a_request_that_is_not_valid_names_its_rule(plane: ControlPlane) -> None:
-    """Though no coordinator was asked."""
+    """An invalid heartbeat names the rule it breaks, before any coordinator is asked."""
     assert joined(plane).beat(rack_id="").error_code is E.INVALID_REQUEST
     refused = shown(plane).timeline[-1]
     assert (refused.event, refused.error, refused.rule) == ("refused", "INVALID_REQUEST", "groups E.1")

@@ -91,7 +91,7 @@ def with_aborted(plane: ControlPlane) -> results.Partition | None:
     ],
 )
 def test_an_unknown_name_is_answered_with_the_known_ones(plane: ControlPlane, path: str, text: str) -> None:
-    """404 for names, 422 for queries."""
+    """Unknown names get the known ones: 404 in a path, 422 in a query."""
     status, problem = plane.refused("GET", path)
     assert status == (422 if "?" in path else 404)
     assert text in problem["detail"]
@@ -253,7 +253,7 @@ def test_a_leader_moves_and_clients_follow(replicated: ControlPlane) -> None:
 
 
 def test_a_partition_without_a_leader_is_given_one(replicated: ControlPlane) -> None:
-    """Removed, then set in the shell."""
+    """A leader that was removed can be set again from the shell."""
     replicated.ctl("leader", "move", "t", "0", "null")
     assert leader_of(replicated) == -1
     assert produce(replicated.server.wire(1))[0] is E.NOT_LEADER_OR_FOLLOWER

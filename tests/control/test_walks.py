@@ -79,7 +79,7 @@ def test_each_error_of_a_group_is_explained() -> None:
 
 
 def test_a_refusal_without_a_why_would_be_seen() -> None:
-    """However the code is written."""
+    """The check finds a refusal without a reason in any form of code."""
     source = "raise Refusal(ErrorCode.FENCED_STATE_EPOCH if a else E.STALE_MEMBER_EPOCH, 'rule')"
     assert set(codes(source, {"Refusal"})) == {E.FENCED_STATE_EPOCH, E.STALE_MEMBER_EPOCH}
 
@@ -88,7 +88,7 @@ def test_a_refusal_without_a_why_would_be_seen() -> None:
     "call", ["asyncio.sleep", "anyio.sleep", "loop.call_at", "loop.call_later", "asyncio.wait_for", "anyio.fail_after"]
 )
 def test_a_timer_of_the_machine_would_be_seen(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In any function."""
+    """The check finds a timer of the machine in any function."""
     monkeypatch.setattr(test_clock, "ROOT", tmp_path)
     file = tmp_path / "planted.py"
     file.write_text(f"async def f():\n    await {call}(1)\n", encoding="utf-8")

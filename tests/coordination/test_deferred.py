@@ -89,7 +89,7 @@ async def test_an_answer_without_records_need_not_wait_where_its_machine_knows()
 
 
 async def test_a_refusal_does_not_wait() -> None:
-    """Nothing was written for it."""
+    """A refusal is sent at once, because no record has to be written for it."""
     replicas = SlowReplicas()
     replicas.begin("a")
     replicas.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS

@@ -50,14 +50,14 @@ async def test_an_operation_gets_the_machine_and_the_time() -> None:
 
 
 async def test_an_outcome_without_records_appends_nothing() -> None:
-    """Only its reply is sent."""
+    """An outcome without records appends nothing, and its reply is sent."""
     bench = Bench()
     assert await bench.ask(lambda token: Outcome(effects=(Reply(token, 1),))) == 1
     assert bench.log.appended == []
 
 
 async def test_an_operation_that_refuses_changes_nothing() -> None:
-    """The caller gets the error."""
+    """An operation that raises changes no state, and its caller gets the error."""
     bench = Bench()
 
     def refuse(_machine: Machine, _now_ms: int, _token: Hashable) -> Outcome[str]:
@@ -163,7 +163,7 @@ async def test_a_parked_request_is_answered_by_another_ones_outcome() -> None:
 
 
 async def test_an_answer_to_a_caller_that_is_gone_is_dropped() -> None:
-    """The other callers get theirs."""
+    """The reply to a caller that is gone is dropped, and the others get theirs."""
     bench = Bench()
     gone = asyncio.get_running_loop().create_future()
     gone.cancel()
@@ -207,7 +207,7 @@ def test_a_timer_is_an_operation_of_its_own() -> None:
 
 
 def test_a_timer_of_the_same_key_replaces_the_first() -> None:
-    """Each heartbeat does so."""
+    """A timer replaces the earlier one of its key, as each heartbeat does."""
     bench = Bench()
     arm(bench, "t", START_MS + 10, "first")
     arm(bench, "t", START_MS + 20, "second")
@@ -238,7 +238,7 @@ def test_a_timer_that_is_refused_is_logged() -> None:
 
 
 async def test_requests_are_refused_while_it_loads() -> None:
-    """COORDINATOR_LOAD_IN_PROGRESS."""
+    """Requests get COORDINATOR_LOAD_IN_PROGRESS while the coordinator loads."""
     bench = Bench(load=False)
     await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 

@@ -57,7 +57,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 def test_bad_arguments_get_one_sentence(
     capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], sentence: str
 ) -> None:
-    """Before anything is played."""
+    """Bad arguments are refused in one sentence before anything is played."""
     assert sentence in refusal(capsys, *argv)
 
 
@@ -86,7 +86,7 @@ def test_a_result_of_something_else_is_no_earlier_run(capsys: pytest.CaptureFixt
 
 
 def test_shards_share_the_scenarios() -> None:
-    """Each scenario in one of them."""
+    """Each scenario is in exactly one shard."""
     shards = [selected([], None, f"{index}/3") for index in (1, 2, 3)]
     assert sorted(each.id for part in shards for each in part) == sorted(SCENARIOS)
     assert {each.area for each in selected(["groups/*"], None, None)} == {"groups"}
@@ -125,7 +125,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_is_read_back() -> None:
-    """The verdicts that changed since."""
+    """The JSON of an earlier run is read back, and the verdicts that changed are listed."""
     before = json.loads(report.rendered(RESULT, "json"))
     assert (before["counts"]["fail"], before["results"][0]["problem"]) == (1, EVIL)
     assert changes(before, RESULT.results) == []
@@ -141,7 +141,7 @@ def test_junit_has_a_case_for_each_scenario() -> None:
 
 
 def test_the_page_escapes_messages() -> None:
-    """No element of its own gets in."""
+    """A message cannot add an element to the HTML page."""
     page = report.rendered(RESULT, "html")
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
@@ -158,7 +158,7 @@ def test_reports_have_the_time_of_the_exam() -> None:
 
 
 def test_markdown_keeps_its_columns() -> None:
-    """A bar in a message is escaped."""
+    """A bar in a message is escaped, so that the table keeps its columns."""
     (row,) = [line for line in report.markdown(RESULT) if FIRST.id in line]
     assert row.replace("\\|", "").count("|") == 5
 
@@ -220,7 +220,7 @@ def driver_that(code: str) -> Driver:
     ],
 )
 def test_a_driver_that_breaks_the_contract_is_refused(code: str, problem: str) -> None:
-    """In one sentence for its author."""
+    """A driver that breaks the contract is refused in one sentence for its author."""
     with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
         driver.hello()
 

@@ -92,7 +92,7 @@ def test_a_cluster_that_cannot_be_steered_is_replaced() -> None:
 
 
 def test_a_scenario_whose_steering_fails_twice_is_not_exercised() -> None:
-    """Then the cause is named."""
+    """If steering fails twice, the verdict is "not exercised", with the cause."""
     opened = Opened()
 
     def play(_exercise: Exercise) -> None:

@@ -215,7 +215,7 @@ def test_what_is_no_schedule_is_refused(tmp_path: Path, text: str, message: str)
     ],
 )
 def test_bad_arguments_get_one_sentence(capsys: pytest.CaptureFixture[str], argv: Sequence[str], sentence: str) -> None:
-    """Before anything is played."""
+    """Bad arguments are refused in one sentence before anything is played."""
     with pytest.raises(SystemExit) as ended:
         main([*argv, "--", "x"])
     assert (ended.value.code, sentence in capsys.readouterr().err) == (2, True)

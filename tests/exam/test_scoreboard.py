@@ -147,7 +147,7 @@ def test_the_time_is_that_of_a_whole_exam() -> None:
 
 
 def test_a_note_on_several_findings_is_printed_once() -> None:
-    """The others refer to the first."""
+    """A note is printed at its first finding; the others refer to that."""
     (library, first), (_, second) = [pair for pair in NOTES if pair[0] == "confluent-kafka-javascript"][:2]
     assert NOTES[library, first] == NOTES[library, second], "two findings with the same note"
     found = {"verdict": "non-strict", "runs": 1, "problem": "slow"}

@@ -49,7 +49,7 @@ def test_libraries_get_the_addresses_of_all_brokers(elsewhere: Cluster) -> None:
 
 
 def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
-    """Before the next scenario."""
+    """A topic that a scenario creates is deleted before the next scenario."""
     with opened(elsewhere.servers[0]) as cluster:
         cluster.topics.create(CREATED_TOPIC, partitions=4, replication_factor=1)
         assert {each.name: len(each.partitions) for each in elsewhere.topics.list()}[CREATED_TOPIC] == 4
@@ -72,7 +72,7 @@ def test_what_cannot_be_steered_is_not_exercised(elsewhere: Cluster) -> None:
 
 @pytest.mark.parametrize("name", ["t", CREATED_TOPIC])
 def test_a_topic_of_the_users_is_not_deleted(elsewhere: Cluster, name: str) -> None:
-    """The exam refuses to begin."""
+    """The exam refuses to begin where a topic of the user has one of its names."""
     elsewhere.topics.create(name)
     elsewhere.topics[name].write({"value": "mine", "partition": 0})
     with pytest.raises(UnderstudyError, match=f"has a topic {name}: the exam deletes"):

@@ -52,7 +52,7 @@ def test_mistakes_are_found() -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_the_right_copier_has_no_finding_in_seeds_of_tonight() -> None:
-    """Ten nights play ten thousand."""
+    """The right copier has no finding in tonight's seeds; ten nights play ten thousand."""
     first = datetime.now(UTC).date().toordinal() * 1_000
     assert "1000 seeds, 0 with findings" in right_one(f"{first}-{first + 999}", os.cpu_count() or 1)
 

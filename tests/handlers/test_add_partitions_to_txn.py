@@ -64,7 +64,7 @@ def state(stage: Stage) -> tuple[str, object]:
 
 
 async def test_ADD_01_partitions_join(stage: Stage) -> None:
-    """All of them, in one record."""
+    """All partitions of a request join the transaction in one record."""
     assert await added(stage, {"foo": [0, 1]}) == {("foo", 0): 0, ("foo", 1): 0}
     assert state(stage) == ("Ongoing", frozenset({("foo", 0), ("foo", 1)}))
 

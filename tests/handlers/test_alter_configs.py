@@ -43,7 +43,7 @@ async def test_validate_only_stores_nothing() -> None:
 
 
 def test_an_error_of_the_whole_request_is_answered_for_every_resource() -> None:
-    """The API has no error of its own."""
+    """An error of the request is in each resource, because the API has none at the top."""
     request = AlterConfigsRequest([AlterConfigsResource(2, "a"), AlterConfigsResource(2, "b")])
     answer = API.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), 2)
     assert [each.error_code for each in answer.responses] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2

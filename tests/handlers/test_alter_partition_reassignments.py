@@ -46,7 +46,7 @@ async def test_REA_01_each_partition_is_answered() -> None:
 
 @pytest.mark.parametrize(("version", "code"), [(0, ErrorCode.NONE), (1, ErrorCode.INVALID_REPLICATION_FACTOR)])
 async def test_v1_may_forbid_another_factor(version: int, code: ErrorCode) -> None:
-    """KIP-860; v0 always allows it."""
+    """From v1 a request may forbid another replication factor (KIP-860); v0 always allows it."""
     stage = AdminStage(2)
     stage.topic("foo", [1])
     answer = await stage.ask(API, move("foo", [1, 2], allow_replication_factor_change=False), version)

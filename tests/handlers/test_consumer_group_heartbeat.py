@@ -54,7 +54,7 @@ async def test_a_group_that_one_may_not_use() -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_every_version_is_served(version: int) -> None:
-    """A member joins and is described."""
+    """A member joins and is described in every version that the API serves."""
     stage = Stage()
     request: Any = joining("foo")
     answer = await stage.ask(API, request, version)

@@ -29,7 +29,7 @@ def topics(*wanted: str | UUID | tuple[str, UUID] | None) -> DeleteTopicsRequest
 
 @every_version(API)
 async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
-    """The id is returned since v6."""
+    """Every version deletes a topic by its name, and since v6 the response has its id."""
     stage = AdminStage()
     topic = stage.topic("t")
     answer = await stage.ask(API, topics("t"), version)

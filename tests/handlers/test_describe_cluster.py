@@ -31,7 +31,7 @@ async def test_fenced_brokers_are_listed_on_request() -> None:
 
 
 async def test_authorized_operations_need_describe() -> None:
-    """All of the cluster's, or 0."""
+    """With DESCRIBE on the cluster all of its operations are listed, without it none."""
     stage, request = AdminStage(), DescribeClusterRequest(True)
     assert (await stage.ask(API, request)).cluster_authorized_operations == 8096
     denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}

@@ -94,7 +94,7 @@ async def test_groups_subscriptions_and_loggers_are_described() -> None:
 
 
 async def test_documentation_comes_on_request() -> None:
-    """Null otherwise (core C.2.12)."""
+    """A setting's documentation is returned on request, else null (core C.2.12)."""
     (result,) = await describe(Context(), (TOPIC, "foo", ["retention.ms"]), documentation=True)
     assert "deleted" in (result.configs[0].documentation or "")
 

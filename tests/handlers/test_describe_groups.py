@@ -18,7 +18,7 @@ NOT_ASKED = -2147483648
 
 @every_version(API)
 async def test_a_group_is_described(version: int) -> None:
-    """State, protocol, members."""
+    """A group is described with its state, protocol and members."""
     stage = Stage()
     member_id, _ = await stage.join()
     (group,) = (await stage.ask(API, DescribeGroupsRequest(["g"]), version)).groups
@@ -67,7 +67,7 @@ async def test_authorized_operations_are_returned_on_request() -> None:
 
 
 async def test_a_refusal_is_answered_for_every_group() -> None:
-    """The API has no error of its own."""
+    """A refusal is in each group's entry, because the API has no error at the top."""
     refused = API.refuse(DescribeGroupsRequest(["a", "b"]), KafkaError(ErrorCode.NOT_COORDINATOR), 5)
     assert [(group.group_id, group.error_code) for group in refused.groups] == [
         ("a", ErrorCode.NOT_COORDINATOR),

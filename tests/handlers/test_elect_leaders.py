@@ -40,7 +40,7 @@ async def test_ELE_01_named_partitions_are_answered_one_by_one() -> None:
 
 
 async def test_ELE_01_of_all_partitions_only_elected_ones_are_returned() -> None:
-    """Each topic stays as an entry."""
+    """Of all partitions only elected ones are returned, and each topic stays as an entry."""
     stage = AdminStage(2)
     stage.topic("foo", [1], [1])
     stage.topic("bar", [2, 1])

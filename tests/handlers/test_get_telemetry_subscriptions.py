@@ -46,7 +46,7 @@ async def test_TEL_01_without_subscriptions_a_client_has_nothing_to_push() -> No
 
 
 async def test_a_client_without_an_id_gets_one() -> None:
-    """Another one each time."""
+    """A client without an instance id gets one, another each time."""
     stage = AdminStage()
     first, second = await asked(stage, None), await asked(stage, None)
     assert first.client_instance_id is not None
@@ -86,7 +86,7 @@ async def test_matching_subscriptions_are_joined(
     ],
 )
 async def test_subscriptions_choose_their_clients(match: str, matches: bool) -> None:
-    """All patterns must match in full."""
+    """A subscription applies to clients whose attributes match all its patterns in full."""
     stage = AdminStage()
     subscribe(stage, "one", "a", match=match)
     assert bool((await asked(stage)).requested_metrics) is matches

@@ -110,7 +110,7 @@ async def test_altering_needs_the_permission() -> None:
 
 
 def test_an_error_of_the_whole_request_is_answered_for_every_resource() -> None:
-    """The API has no error of its own."""
+    """An error of the request is in each resource, because the API has none at the top."""
     request = IncrementalAlterConfigsRequest([resource(TOPIC, "a"), resource(TOPIC, "b")])
     answer = API.refuse(request, KafkaError(ErrorCode.NOT_CONTROLLER), 1)
     assert [(each.resource_name, each.error_code) for each in answer.responses] == [

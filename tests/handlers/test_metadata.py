@@ -87,7 +87,7 @@ async def test_M2_M3_ids_win_over_names() -> None:
 
 @pytest.mark.parametrize(("operations", "created"), [({CLUSTER}, True), ({TOPIC}, True), ({CLUSTER, TOPIC}, False)])
 async def test_M5_creation_needs_a_permission(operations: set[ResourceType], created: bool) -> None:
-    """On the cluster or on the topic."""
+    """Metadata creates a topic with CREATE on the cluster or on the topic only."""
     stage = AdminStage()
     answer = await stage.ask(API, names("new", create=True), denied={(CREATE, kind) for kind in operations})
     assert [t.error_code for t in answer.topics] == [UNKNOWN if created else DENIED]
@@ -146,14 +146,14 @@ async def test_a_lazy_cluster_does_not_answer_with_what_it_creates() -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_versions_before_4_always_want_creation(version: int) -> None:
-    """They have no field to refuse it."""
+    """Versions before 4, which have no field to forbid it, always ask for auto-creation."""
     stage = AdminStage()
     await stage.ask(API, names("new"), version)
     assert ("new" in stage.image.topics) is (version < 4)
 
 
 async def test_cluster_operations_need_describe() -> None:
-    """Without, the field is 0."""
+    """Without DESCRIBE on the cluster the field of its operations is 0."""
     stage, request = AdminStage(), MetadataRequest((), include_cluster_authorized_operations=True)
     assert (await stage.ask(API, request, 8)).cluster_authorized_operations == 8096
     assert (await stage.ask(API, request, 8, denied={(DESCRIBE, CLUSTER)})).cluster_authorized_operations == 0
@@ -205,7 +205,7 @@ async def test_v0_lists_live_replicas_only() -> None:
 
 
 async def test_a_replica_in_a_failed_directory_is_offline() -> None:
-    """Also while its broker lives."""
+    """A replica in a failed directory is offline even while its broker lives."""
     stage = AdminStage(2)
     stage.topic("t", [1, 2])
     stage.cluster.partitions["t", 0].logs[2] = FakeLog(offline=True)

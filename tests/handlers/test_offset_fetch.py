@@ -116,7 +116,7 @@ async def test_a_groups_error_is_where_the_version_has_it(version: int) -> None:
 
 
 async def test_an_absent_group_and_the_empty_name_have_no_offsets() -> None:
-    """They have no error either."""
+    """An absent group and the empty id return no offsets and no error."""
     stage = Stage()
     request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=""), wanted(group_id="none")])
     empty, absent = (await stage.ask(API, request, 9)).groups

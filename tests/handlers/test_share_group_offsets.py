@@ -209,7 +209,7 @@ async def test_permissions_on_groups_and_topics(stage: Stage) -> None:
 
 
 async def test_SHR_40_without_the_feature(stage: Stage) -> None:
-    """All three are refused."""
+    """Without share.version all three APIs of share group offsets refuse."""
     stage.image.features["share.version"] = 0
     assert (await alter(stage, {"foo": {0: 7}})).error_code is ErrorCode.UNSUPPORTED_VERSION
     assert (await delete(stage, "foo")).error_code is ErrorCode.UNSUPPORTED_VERSION

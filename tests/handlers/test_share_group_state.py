@@ -74,7 +74,7 @@ def only(response: Any) -> Any:
 
 
 async def test_a_state_from_its_initialization_to_its_deletion(stage: Stage) -> None:
-    """Each API, in its newest version."""
+    """A share state is initialized, written, read, summarized and deleted in the newest versions."""
     answer = await stage.ask(initialize_share_group_state.API, initialize(stage.foo, 0, 9), 0)
     assert [(each.partition, each.error_code) for each in answer.results[0].partitions] == [
         (0, ErrorCode.NONE),

@@ -57,7 +57,7 @@ async def test_a_member_joins_and_is_described(stage: Stage) -> None:
 
 
 async def test_the_feature_and_the_protocol_have_to_be_on(stage: Stage) -> None:
-    """UNSUPPORTED_VERSION else."""
+    """Without the feature or the protocol the heartbeat gets UNSUPPORTED_VERSION."""
     stage.image.features["streams.version"] = 0
     assert (await stage.ask(API, joining("foo"), 0)).error_code is E.UNSUPPORTED_VERSION
     (group,) = (await stage.ask(DESCRIBE, StreamsGroupDescribeRequest(["g"]), 0)).groups

@@ -23,7 +23,7 @@ async def test_an_unknown_broker_is_refused() -> None:
 
 
 async def test_it_needs_alter_on_the_cluster() -> None:
-    """CLUSTER_AUTHORIZATION_FAILED."""
+    """Without ALTER on the cluster it gets CLUSTER_AUTHORIZATION_FAILED."""
     stage = AdminStage(2)
     answer = await stage.ask(API, UnregisterBrokerRequest(2), denied={(AclOperation.ALTER, ResourceType.CLUSTER)})
     assert answer.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

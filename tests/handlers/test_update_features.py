@@ -42,7 +42,7 @@ async def test_an_impossible_update_is_refused_at_the_top(version: int) -> None:
 
 
 async def test_validate_only_changes_nothing() -> None:
-    """The answer is the same."""
+    """validate_only gets the same response as a change, and changes nothing."""
     stage = AdminStage()
     update = FeatureUpdateKey(FEATURE, 1, upgrade_type=3)
     answer = await stage.ask(API, UpdateFeaturesRequest(feature_updates=[update], validate_only=True), 1)

@@ -27,7 +27,7 @@ def test_B01_an_empty_frame_has_no_header(victim: Victim) -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31)])
 def test_B02_a_negative_size(victim: Victim, size: int) -> None:
-    """Nothing is read after it."""
+    """After a negative size nothing more is read from the connection."""
     victim.check_refused(count(size) + b"abcd", f"a frame of {size} bytes")
 
 
@@ -81,7 +81,7 @@ def test_B07_a_client_that_uses_tls(victim: Victim) -> None:
 
 @pytest.mark.parametrize("key", [9999, -1])
 def test_B08_B09_an_unknown_api(victim: Victim, key: int) -> None:
-    """No header shape is known for it."""
+    """A request of an unknown API, whose header has no known shape, ends the connection."""
     victim.check_refused(framed(header(key, 0, tags=b"")), "unknown api key", api=f"api key {key}", version=0)
 
 
@@ -193,7 +193,7 @@ def test_B45_a_fetch_of_all_topics_there_could_be(victim: Victim) -> None:
 
 
 def test_B46_null_where_a_string_is_required(victim: Victim) -> None:
-    """JoinGroup without a group."""
+    """JoinGroup with null for its group id is refused as unreadable."""
     victim.check_request_refused(ApiKey.JOIN_GROUP, 2, struct.pack(">h", -1), "null where a string is required")
 
 

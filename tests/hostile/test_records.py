@@ -37,7 +37,7 @@ def idempotent(*, sequence: int) -> bytearray:
 
 
 def test_B23_acks_of_five(victim: Victim) -> None:
-    """INVALID_REQUIRED_ACKS."""
+    """acks=5 gets INVALID_REQUIRED_ACKS."""
     check_refused(victim, SOUND, ErrorCode.INVALID_REQUIRED_ACKS, acks=5)
 
 
@@ -98,7 +98,7 @@ def test_B33_more_records_announced_than_there_are(victim: Victim, codec: int) -
     ],
 )
 def test_B41_a_bomb(victim: Victim, codec: int, stream: Callable[[], bytes]) -> None:
-    """Never inflated beyond a limit."""
+    """Compressed data is never inflated beyond a limit."""
     bomb = carrying(codec, stream())
     assert len(bomb) < 1_048_588
     check_refused(victim, bomb, INVALID)

@@ -37,7 +37,7 @@ ANY = r"(?:\$\{(?:[^{}]|\{[^{}]*\})*\}|%[sd]|\{\w*\})"
 
 
 def test_each_package_has_the_version_of_the_server() -> None:
-    """Where its language looks for it."""
+    """Each package has the server's version where its language looks for it."""
     assert json.loads((PACKAGES / "node" / "package.json").read_text(encoding="utf-8"))["version"] == __version__
     assert f'const Version = "{__version__}"' in (PACKAGES / "go/understudytest/version.go").read_text(encoding="utf-8")
     java = f"<artifactId>understudy-junit</artifactId>\n  <version>{__version__}</version>"

@@ -132,7 +132,7 @@ LEAVES = of_a_member(2, "LeaveGroup", 1)
     ],
 )
 def test_a_member_that_has_left_is_gone(calls: list[Any], found: list[int]) -> None:
-    """Unless it joins again."""
+    """A member that has left is not expected in the group unless it joins again."""
     generations = Generations()
     assert [fault for call in calls for fault in generations.note(call)] == []
     assert [each.id for each in generations.faults()] == found

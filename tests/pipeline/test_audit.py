@@ -191,7 +191,7 @@ def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]) -> None:
-    """The same findings in each form."""
+    """Table, JSON and JUnit report the same findings."""
     import json  # noqa: PLC0415 - for this test alone
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - as above
 

@@ -82,7 +82,7 @@ def test_both_libraries_read_what_was_exported(tmp_path: Path, producers: bool) 
 
 
 def test_overwriting_takes_the_tables_away(tmp_path: Path) -> None:
-    """They name files that are gone."""
+    """Overwriting an export removes its tables, which name files that are gone."""
     store, manifest = exported(tmp_path / "out")
     catalog.register(store, manifest, ["delta", "iceberg"])
     staging = Staging(store)
@@ -92,7 +92,7 @@ def test_overwriting_takes_the_tables_away(tmp_path: Path) -> None:
 
 
 def test_an_export_of_nothing_is_refused(tmp_path: Path) -> None:
-    """There is no file to register."""
+    """An export without a file cannot be registered, and is refused."""
     with pytest.raises(RegisterError, match="no file that could be registered"):
         catalog.register(Store(str(tmp_path)), Manifest("", False, "", {}), ["delta"])
 

@@ -104,7 +104,7 @@ def test_it_ends_with_the_first_finding_or_after_its_steps(tmp_path: Path) -> No
 
 
 def test_metrics_have_findings_records_lag_and_open_transactions(tmp_path: Path) -> None:
-    """As Prometheus scrapes them."""
+    """Prometheus scrapes findings, records, lag and open transactions."""
     damaged(tmp_path)
     (port,) = free_ports(1)
     scraped: list[str] = []
@@ -134,7 +134,7 @@ def test_metrics_have_findings_records_lag_and_open_transactions(tmp_path: Path)
 
 
 def test_the_command_reports_in_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two steps, and exit code 1."""
+    """Two steps are reported in lines, and the exit code is 1."""
     damaged(tmp_path)
     code = main(["audit", str(tmp_path), "--follow", "0", "--steps", "2", "--only", "offset-hole"])
     assert (code, capsys.readouterr().out.count("ERROR offset-hole: offsets are missing: ")) == (1, 1)
@@ -161,7 +161,7 @@ def test_what_does_not_go_together_is_refused(
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the option that names it."""
+    """A port in use is reported in one sentence that names its option."""
     damaged(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as refused:
         main(["audit", str(tmp_path), "--follow", "0", "--metrics-port", str(taken.getsockname()[1])])

@@ -106,7 +106,7 @@ def test_fields_of_a_later_format_are_read_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 50])
 def test_every_line_lies_in_one_part(tmp_path: Path, parts: int) -> None:
-    """Wherever a file is cut."""
+    """Wherever a file is cut, each line is in exactly one part."""
     path = write(tmp_path, *(line(number, {"x": "y" * (number * 37 % 200)}) for number in range(20)))
     (file,) = find_files(path)
     ranges = cut(file, file.size // parts)

@@ -136,7 +136,7 @@ def test_a_piece_is_cut_into_whole_batches(tmp_path: Path) -> None:
 
 
 def test_a_damaged_length_stops_the_copy() -> None:
-    """It does not loop for ever."""
+    """A damaged length stops the copy of a live log instead of looping for ever."""
     assert list(frames(struct.pack(">qi", 0, -1) + bytes(80))) == []
 
 

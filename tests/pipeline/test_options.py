@@ -38,7 +38,7 @@ def test_meaningless_options_are_refused(source: str, given: dict[str, str], mes
 
 
 def test_the_case_of_options_does_not_matter() -> None:
-    """As Spark hands them over."""
+    """Names of options are accepted in any case, as Spark passes them."""
     options = Options("kafka_segments", {"PATH": "x", "includeheaders": "TRUE", "Topics": "a, b"})
     assert options.schema().names[-1] == "headers"
     assert options.topics == ("a", "b")

@@ -93,7 +93,7 @@ def test_a_coordinator_may_know_what_is_not_here(
 def test_a_copy_without_metadata_is_whole_if_no_partition_is_left_out(
     tmp_path: Path, partitions: tuple[int, ...], expected: dict[str, int]
 ) -> None:
-    """As that of a running cluster."""
+    """A copy of a running cluster has no metadata, and counts as whole with all partitions."""
     where = transactions(tmp_path)
     for number in partitions:
         where.shelf("__transaction_state", number)
@@ -201,7 +201,7 @@ def test_a_broker_that_runs_may_have_entries_from_before_a_truncation(tmp_path: 
 
 
 def test_a_closed_segment_has_its_own_entries_alone(tmp_path: Path) -> None:
-    """Also of a broker that runs."""
+    """A closed segment has only its own index entries, also in a broker that runs."""
     where = Planting(tmp_path)
     log = where.shelf("orders")
     for _ in range(6):

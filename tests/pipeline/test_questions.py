@@ -59,7 +59,7 @@ def test_stable_names_who_holds_the_last_stable_offset_back(tmp_path: Path) -> N
 
 
 def test_nothing_holds_it_back_where_all_transactions_are_over(tmp_path: Path) -> None:
-    """The sound neighbour: no row."""
+    """Where all transactions are over, the question returns no row."""
     where = Planting(tmp_path)
     where.shelf("orders").data(3, producer=10, transactional=True)
     where.shelf("orders").marker(10, 0, committed=True)

@@ -61,7 +61,7 @@ def report_of(tables: TablesOfReports) -> Report:
 
 
 def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Row by row, every report."""
+    """Both engines return the same rows for every report."""
     now_ms = reported.directory(tmp_path / "data")
     journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
     root, asked = str(tmp_path / "data"), Selection(("*",), now_ms, top=60)
@@ -146,7 +146,7 @@ def _records(made: Reported, row: dict[str, Any]) -> int:
 
 
 def test_lag_is_the_end_less_what_was_committed(made: Reported) -> None:
-    """The last commit counts."""
+    """Lag is the end offset less the last committed one."""
     rows = {(row["topic"], row["partition"]): (row["committed_offset"], row["lag"]) for row in made.report.rows("lag")}
     assert rows == {("skewed", 0): (45, 15), ("skewed", 1): (20, 0)}
 
@@ -211,7 +211,7 @@ def test_reports_are_chosen_by_name() -> None:
 
 
 def test_every_report_explains_itself() -> None:
-    """And the documentation lists it."""
+    """Every report has an explanation, and is listed in the documentation."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "data-directories.md").read_text(encoding="utf-8")
     for question in registry.questions().values():
         assert len(question.explanation) > 60, question.name
@@ -219,6 +219,6 @@ def test_every_report_explains_itself() -> None:
 
 
 def test_nothing_wanted_is_refused(made: Reported) -> None:
-    """With the names of what there is."""
+    """A report on topics that do not exist is refused with the names of those that do."""
     with pytest.raises(FileNotFoundError, match=r"no topic that is wanted; it has .*aged"):
         made.tables(Selection(("nonsense",), made.now_ms))

@@ -20,7 +20,7 @@ def test_columns_are_added_by_name() -> None:
 
 
 def test_a_strange_column_is_refused() -> None:
-    """With the names that there are."""
+    """An unknown column is refused with the names of those that exist."""
     with pytest.raises(ValueError, match="no column 'sequense'; there are: headers, timestamp_ms"):
         schemas.segments(extra=["sequense"])
 

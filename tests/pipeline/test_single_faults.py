@@ -75,7 +75,7 @@ def test_an_index_of_aborted_transactions_is_not_rebuilt_alone(
 
 @pytest.mark.parametrize("name", sorted(BY_QUERY))
 def test_a_fault_is_found(tmp_path: Path, name: str) -> None:
-    """Under the name of its check."""
+    """Each planted fault is reported under the name of its check."""
     check, plant = FAULTS[name]
     root = directory(tmp_path / "data")
     plant(root)

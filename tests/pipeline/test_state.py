@@ -76,7 +76,7 @@ def test_transactions_are_read_step_by_step(directory: Path) -> None:
 
 
 def test_the_metadata_is_read(directory: Path) -> None:
-    """Type and fields of each record."""
+    """Each metadata record is read with its type and fields."""
     found = rows(read_state(directory, "metadata"))
     topics = [json.loads(row["record"])["name"] for row in found if row["type"] == "TopicRecord"]
     assert "t" in topics
@@ -184,6 +184,6 @@ def test_a_task_needs_no_import_once_its_rows_are_asked_for(
 
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
-    """With those that there are."""
+    """An unknown kind of record is refused with the kinds that there are."""
     with pytest.raises(ValueError, match=f"kind=topics: there are {', '.join(STATE)}"):
         rows(read_state(tmp_path, "topics"))

@@ -199,7 +199,7 @@ def test_records_that_are_chosen_stay_in_order(spark: SparkSession, tmp_path: Pa
 
 
 def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    """What is there is not touched."""
+    """A load refuses topics that hold records, and leaves them as they are."""
     manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
     load(spark, tmp_path / "out", manifest, tmp_path / "data")
     with pytest.raises(LoadError, match="holds records already"):

@@ -284,7 +284,7 @@ def test_schemas_of_files_decode_data_with_and_without_ids(tmp_path: Path) -> No
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused(tmp_path: Path, name: str, content: str | None, message: str) -> None:
-    """Before anything is read."""
+    """A schema that cannot be used is refused before anything is read."""
     if content is not None:
         (tmp_path / name.partition("#")[0]).write_text(content)
     with pytest.raises(SchemaError, match=message):

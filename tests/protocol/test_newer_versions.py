@@ -89,7 +89,7 @@ def test_offsets_of_a_transaction_name_topics_by_id() -> None:
 
 
 def test_a_group_that_was_not_deleted_has_a_message() -> None:
-    """DeleteGroups v3: after the code."""
+    """DeleteGroups v3 has an error message behind the code."""
     response = DeleteGroupsResponse(results=[DeletableGroupResult("g", ErrorCode.GROUP_DELETION_FAILED, "no")])
     raw = b"".join(bytes(part) for part in encode_response(ApiKey.DELETE_GROUPS, 3, 1, response))
     assert raw.endswith(b"\x02g" + struct.pack(">h", 134) + b"\x03no\0\0")

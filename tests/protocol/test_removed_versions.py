@@ -123,7 +123,7 @@ def test_describe_configs_with_a_flag() -> None:
 
 
 def test_acls_before_prefixes() -> None:
-    """v0: every name is literal."""
+    """In v0 of the ACL APIs every resource name is literal."""
     wanted = create_acls.CreateAclsRequest([create_acls.AclCreation(2, "t", 3, "User:a", "*", 3, 3)])
     body = struct.pack(">ib", 1, 2) + text("t") + text("User:a") + text("*") + b"\3\3"
     assert request_body(ApiKey.CREATE_ACLS, 0, wanted) == body

@@ -77,7 +77,7 @@ def test_unknown_states_are_listed_once(texts: list[str], answered: list[str]) -
 
 
 def test_equal_hashes_keep_their_order() -> None:
-    """Aa and BB have one hash in Java."""
+    """Keys of one hash (Aa and BB in Java) keep the order in which they came."""
     assert immutable_order(["BB", "Aa", "b"], lambda text: {"b": 7}.get(text, 2112)).index("BB") < 2
     assert immutable_order(["BB", "Aa"], lambda _: 2112) == ["BB", "Aa"]
     assert mutable_order(["BB", "Aa"], lambda _: 2112) == ["BB", "Aa"]

@@ -39,7 +39,7 @@ SHARED = ShareFetchResponse(
     [(ApiKey.FETCH, 4, FETCHED), (ApiKey.FETCH, 12, FETCHED), (ApiKey.SHARE_FETCH, 2, SHARED)],
 )
 def test_a_large_answer_is_kept_without_its_records(key: ApiKey, version: int, response: Message) -> None:
-    """As those of our own brokers are."""
+    """The proxy's journal keeps large responses without their records, as a broker's does."""
     raw = b"".join(encode_response(key, version, 7, response))[4:]
     parts = journal_parts(RequestHeader(key, version, 7), raw)
     assert b"".join(parts) == len(raw).to_bytes(4, "big") + raw

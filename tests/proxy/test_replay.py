@@ -137,7 +137,7 @@ def consumed(server: Server) -> tuple[list[int], list[str]]:
 def test_a_consumer_reads_the_same_offsets_and_meets_the_same_error(
     upstream: Server, proxy: Server, journal: Path
 ) -> None:
-    """The second commit is refused."""
+    """In a replay the reads are the same, and the second commit is refused again."""
     code = "TOPIC_AUTHORIZATION_FAILED"
     fault = {"match": {"api": "OffsetCommit", "group": "g"}, "skip": 1, "do": {"error": code}}
     first, second = same_twice(upstream, proxy, journal, consumed, fault)

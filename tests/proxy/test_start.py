@@ -31,7 +31,7 @@ def test_addresses_for_which_no_port_is_left(option: dict[str, list[str]]) -> No
 
 
 def test_a_properties_file_is_not_read_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is that of a broker."""
+    """A broker's properties file is refused by the proxy instead of ignored."""
     (file := tmp_path / "server.properties").write_text("node.id=1\n")
     with pytest.raises(SystemExit) as left:
         main(["proxy", "--upstream", "127.0.0.1:1", "--config", str(file)])

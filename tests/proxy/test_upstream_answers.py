@@ -138,5 +138,5 @@ async def test_a_place_where_no_broker_can_be(host: str, port: int) -> None:
 
 @pytest.mark.parametrize("host", ["a\0b", "a..b"])
 async def test_a_name_that_no_host_has_is_no_known_broker(host: str) -> None:
-    """An error would end the proxy."""
+    """A host name that cannot be resolved is no known broker, and raises nothing."""
     assert not await Upstream(1, "127.0.0.1", 9092).is_at(host, 9092)

@@ -92,7 +92,7 @@ def test_patterns_of_java_are_accepted(registry: Rest, pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a{99999999999}", "*.txt", "(+a)", "a|?", "a{3,1}", "a\\"])
 def test_patterns_that_no_dialect_has_are_refused(registry: Rest, pattern: str) -> None:
-    """What is broken in every dialect."""
+    """A regular expression that is broken in every dialect makes the schema invalid."""
     assert registry.code("POST", "/subjects/s/versions", schema_body({"pattern": pattern}, "JSON")) == 42201
 
 

@@ -20,7 +20,7 @@ def parsed(text: str, **given: list[str]) -> tuple[Any, options.At]:
 
 
 def test_it_listens_where_the_brokers_do_or_at_its_own_address() -> None:
-    """A port, or a host and a port."""
+    """A port is opened where the brokers listen; a host and a port are opened there."""
     assert parsed("8081")[1] == ("127.0.0.1", 8081)
     assert parsed("8081", host=["0.0.0.0"])[1] == ("0.0.0.0", 8081)
     assert parsed("[::1]:0")[1] == ("::1", 0)
@@ -35,7 +35,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_without_its_libraries_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is opened."""
+    """Without its libraries the registry names the extra to install before it opens anything."""
     monkeypatch.setattr(options, "find_spec", lambda _name: None)
     with pytest.raises(OptionError, match=r"pip install 'understudy-kafka\[schema-registry\]'"):
         parsed("0")

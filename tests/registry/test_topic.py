@@ -104,7 +104,7 @@ def test_records_that_others_write_count(registry: Rest) -> None:
 
 
 def test_a_topic_that_was_deleted_comes_back_with_the_next_registration(registry: Rest) -> None:
-    """One partition, compacted."""
+    """The next registration creates the topic again: one partition, compacted."""
     registry.register("s", STRING)
     registry.server.control("DELETE", "/v1/topics/_schemas")
     assert registry.get("/subjects") == []

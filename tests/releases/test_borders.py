@@ -99,5 +99,5 @@ def test_real_brokers_changed_their_answer_with_the_behaviour(behaviour: Behavio
 
 @pytest.mark.parametrize("file", SHOWN_ELSEWHERE.values())
 def test_the_other_behaviours_have_tests_of_their_own(file: str) -> None:
-    """In the file that is named."""
+    """Each behaviour not asked here has a test in the file that is named."""
     assert (ROOT / file).is_file()

@@ -123,7 +123,7 @@ def options(*argv: str) -> ServeOptions:
 
 
 def test_the_command_line_takes_removed_settings_with_their_releases() -> None:
-    """And refuses them without."""
+    """Removed settings are taken with a release that had them, and refused without."""
     removed = ("--set", "inter.broker.protocol.version=2.7")
     assert options(*removed, "--as-version", "2.8").settings["inter.broker.protocol.version"] == "2.7"
     with pytest.raises(OptionError, match="Kafka has no such broker setting"):
@@ -159,7 +159,7 @@ def test_client_ids_have_the_quota_of_the_broker_s_file() -> None:
 
 
 def test_the_old_name_of_the_key_of_tokens_counts() -> None:
-    """Until 3.9; the new name wins."""
+    """A release that has delegation.token.master.key, the old name of the token key, obeys it."""
     settings = BrokerSettings(1, {"delegation.token.master.key": "old"})
     settings.emulate(setting_tables("2.6"))
     rules = token_rules(settings)

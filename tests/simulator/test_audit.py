@@ -113,7 +113,7 @@ def test_the_command_begins_with_a_new_folder_only(
 
 @pytest.mark.slow
 def test_the_command_writes_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the command that audits it."""
+    """Each seed gets a folder, with the command that audits it."""
     folder = tmp_path / "new" / "runs"
     assert main(["--seed", "17", "--minutes", "0.05", "--kinds", "none", "--data-dir", str(folder)]) == 0
     assert f"understudy audit {folder / 'seed-17'}" in capsys.readouterr().out

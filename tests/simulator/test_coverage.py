@@ -32,7 +32,7 @@ def test_transitions_of_each_machine_are_counted() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_counted_afterwards() -> None:
-    """The machines are as they were."""
+    """After the observation the machines are as they were, and nothing is counted."""
     with observed() as found:
         pass
     run(3, 0.05, kinds=())

@@ -27,7 +27,7 @@ class World:
 
 @pytest.mark.parametrize("fate", ["accepted", "rejected", "gap", "released"])
 def test_what_is_done_is_never_given_again(fate: str) -> None:
-    """What was released is."""
+    """Accepted and archived records are not delivered again; released ones are."""
     world = World()
     world.give("m1", 1).open = False
     world.deliveries.answered("g", PLACE, 0, fate)
@@ -141,7 +141,7 @@ def test_what_is_excused_for_one_record_is_not_for_its_neighbour() -> None:
 
 @pytest.mark.parametrize("excuse", ["doubt", "lost", "slow", "disturbed", "session lost", "refused", "interrupt"])
 def test_no_excuse_lets_an_accepted_record_be_delivered_again(excuse: str) -> None:
-    """Nor a delivery beyond the limit."""
+    """No excuse covers a second delivery of an accepted record, nor one beyond the limit."""
     world = World()
     deliveries = world.deliveries
     lock = world.give("m1", 1)

@@ -20,7 +20,7 @@ FOUND = [Finding(3, "a promise")]
 
 
 def test_each_line_is_an_entry_and_the_page_has_their_sum() -> None:
-    """As `--add` writes both."""
+    """Each line is an entry as `--add` writes it, and the page has their sum."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
     entries = read(lines)
     assert [each.line for each in entries] == lines

@@ -58,7 +58,7 @@ def test_what_does_not_end_is_ended(endless: Callable[[], Coroutine[Any, Any, No
 
 
 def test_what_ends_in_time_is_not() -> None:
-    """Within the last second."""
+    """Work that ends within the last second is not cut off."""
     loop = loop_of_100_s()
     assert loop.run_until_complete(finish()) == "done"
     loop.close()

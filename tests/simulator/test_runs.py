@@ -253,7 +253,7 @@ def test_as_many_lines_are_printed_as_were_asked_for() -> None:
 
 
 def test_seeds_differ() -> None:
-    """Another seed is another run."""
+    """Another seed plays another run."""
     assert run(7, 0.1).digest != run(8, 0.1).digest
 
 
@@ -333,7 +333,7 @@ def test_a_planted_mistake_is_found_beside_an_excuse(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("seed", "minutes"), by_day(REGRESSIONS))
 def test_what_was_broken_once_is_kept(seed: int, minutes: float) -> None:
-    """Seeds that found a defect."""
+    """Seeds that found a defect are played again, and find nothing now."""
     result = run(seed, minutes, kinds=())
     assert not result.violations, broken(result)
 

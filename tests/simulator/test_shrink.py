@@ -48,7 +48,7 @@ def test_what_is_not_needed_is_left_out() -> None:
 
 
 def test_a_run_that_breaks_without_faults_needs_none() -> None:
-    """The plan is empty then."""
+    """The plan of a run that fails without faults is shrunk to an empty one."""
     assert Bench(8).shrink(8_000, lambda _: True)[0] == []
 
 

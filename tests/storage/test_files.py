@@ -102,7 +102,7 @@ def test_replace_writes_whole_files(files: Files) -> None:
 
 
 def test_times_of_change(files: Files) -> None:
-    """Can be set, to the millisecond."""
+    """A file's modification time can be set, to the millisecond."""
     files.open("f").append(b"x")
     files.set_mtime_ms("f", 1_700_000_000_123)
     assert files.mtime_ms("f") == 1_700_000_000_123

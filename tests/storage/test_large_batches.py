@@ -67,7 +67,7 @@ def test_pieces_are_the_stream(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_a_stream_of_many_pieces_compresses(codec: Codec) -> None:
-    """With pieces of any size."""
+    """A stream is compressed from pieces of any size."""
     data = noise(100_000) + bytes(9 * MIB)
     compressor = StreamCompressor(codec)
     for start in range(0, len(data), 70_001):

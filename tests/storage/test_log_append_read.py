@@ -159,7 +159,7 @@ def test_a_follower_has_the_same_bytes(tree: Tree) -> None:
 
 
 def test_a_follower_refuses_what_does_not_continue_its_log(tree: Tree) -> None:
-    """Offsets never go back."""
+    """A follower refuses a batch whose offsets go back."""
     leader, follower = tree.log(), tree.log("foo", 1)
     append(leader, records_batch(b"a"))
     piece = leader.reader.read(0, 1 << 20, bound=1, min_one=True)

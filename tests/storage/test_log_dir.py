@@ -48,7 +48,7 @@ def test_an_empty_partition_in_memory_has_none(tmp_path: Path) -> None:
 
 
 def test_the_topic_id_comes_back(tree: Tree) -> None:
-    """From `partition.metadata`."""
+    """The topic id is read back from `partition.metadata`."""
     append(tree.log(), records_batch(b"a"))
     tree.stop()
     log = tree.open().get("foo", 0)

@@ -58,7 +58,7 @@ def test_expired_producers_are_not_restored_open_transactions_are() -> None:
 
 
 def test_restoring_forgets_what_was_there() -> None:
-    """The snapshot is the whole state."""
+    """A restored snapshot replaces the whole state."""
     partition = Partition(verification=False)
     partition.produce(pid=8, sequence=0, transactional=True)
     partition.guard(pid=9)
@@ -76,7 +76,7 @@ def test_snapshots_of_the_wrong_length_are_corrupt(contents: bytes) -> None:
 
 
 def test_another_version_is_corrupt() -> None:
-    """Only version 1 is known."""
+    """A snapshot of any version but 1 is corrupt."""
     with pytest.raises(SnapshotCorruptError, match="version 2"):
         decode_snapshot(b"\0\2" + bytes.fromhex(VECTOR)[2:])
 
@@ -116,5 +116,5 @@ def entries(draw: st.DrawFn) -> ProducerEntry:
 @pytest.mark.slow
 @given(st.lists(entries(), max_size=5))
 def test_every_state_survives_the_round_trip(states: list[ProducerEntry]) -> None:
-    """Sequences that wrap among them."""
+    """Every producer state, among them sequences that wrap, is read as it was written."""
     assert decode_snapshot(encode_snapshot(states)) == states

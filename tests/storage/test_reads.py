@@ -91,7 +91,7 @@ def test_records_without_timestamps_are_never_found(tree: Tree) -> None:
 
 
 def test_times_below_the_log_start_are_not_found(tree: Tree) -> None:
-    """Deleted records do not answer."""
+    """A search by time skips records below the log start offset."""
     log = tree.log()
     append(log, timed_batch(10, 20, 30))
     log.delete_records_before(1)

@@ -102,7 +102,7 @@ def test_a_kill_at_any_step_leaves_the_old_state_or_the_new_one(
 
 
 def test_a_copy_that_was_not_finished_is_removed(tmp_path: Path) -> None:
-    """The old state is untouched then."""
+    """An unfinished copy is removed, and the old state is untouched."""
     put(tmp_path, OLD)
     put(tmp_path / RESTORING, {"meta.properties": b"half"})
     replacement.recover([DiskFiles(tmp_path, read_only=True)], read_only=True)
@@ -112,7 +112,7 @@ def test_a_copy_that_was_not_finished_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_between_is_not_read(tmp_path: Path) -> None:
-    """It has parts of two states."""
+    """A read-only start refuses a directory with parts of two states, and changes nothing."""
     put(tmp_path, OLD)
     put(tmp_path / RESTORING, NEW)
     replacement.commit(DiskFiles(tmp_path))

@@ -93,14 +93,14 @@ def test_truncation_drops_markers_at_and_above_an_offset(offset: int, kept: int)
 
 
 def test_entries_are_read_again_after_they_were_unloaded() -> None:
-    """The file has them all."""
+    """Unloaded entries are read back from the file, which has them all."""
     index = index_of(ENTRIES)
     index.unload()
     assert index.entries == ENTRIES
 
 
 def test_a_cleared_index_has_no_file() -> None:
-    """The next abort creates one."""
+    """A cleared index has no file until the next abort."""
     files = tree()
     index = index_of(ENTRIES, files)
     index.clear()

@@ -73,7 +73,7 @@ def test_a_batch_must_fit_into_a_segment() -> None:
 
 
 def test_the_first_rule_that_fails_decides() -> None:
-    """In the order of core D.2."""
+    """Of several broken rules the first in the order of core D.2 gives the error."""
     batch = build_batch(records(), base_offset=0, last_offset=5)
     batch[-1] ^= 1
     assert refusal(batch).code == ErrorCode.CORRUPT_MESSAGE

@@ -49,7 +49,7 @@ def test_any_changed_byte_is_refused_or_harmless(codec: Codec, config: LogConfig
 @settings(max_examples=300)
 @given(st.sampled_from(CONFIGS), st.sampled_from(CODECS), st.data())
 def test_any_changes_are_refused_or_harmless(config: LogConfig, codec: Codec, data: st.DataObject) -> None:
-    """Several bytes at once."""
+    """Several changed bytes at once are refused, or do no harm."""
     damaged = build_batch(records(20), codec=codec)
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(21, len(damaged) - 1))] = data.draw(st.integers(0, 255))

@@ -31,7 +31,7 @@ def test_a_batch_that_is_kept_is_stamped_in_place(codec: Codec) -> None:
 
 
 def test_a_read_only_batch_is_copied() -> None:
-    """Bytes cannot be stamped."""
+    """A batch in read-only memory is copied, because it cannot be stamped."""
     sent = bytes(build_batch(records()))
     stored = append(sent)
     assert stored.base_offset == 100
@@ -57,7 +57,7 @@ def test_log_append_time_is_the_brokers() -> None:
 
 
 def test_offset_deltas_of_uncompressed_batches_are_not_looked_at() -> None:
-    """Stored as sent (core PRD-20)."""
+    """Offset deltas of uncompressed batches are stored as sent (core PRD-20)."""
     sent = [Record(offset, NOW, None, b"v") for offset in (0, 2, 1)]
     stored = append(build_batch(sent, last_offset=2))
     assert [record.offset for record in read_records(stored)] == [100, 102, 101]

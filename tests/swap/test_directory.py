@@ -29,7 +29,7 @@ def refused(node: Node, **options: object) -> str:
 
 
 def test_a_second_process_is_refused_in_one_sentence(bare_node: Node) -> None:
-    """The first one goes on."""
+    """A second process on a directory is refused in one sentence, and the first one goes on."""
     bare_node.start_ours()
     make_topic(bare_node.bootstrap)
     assert (

@@ -267,7 +267,7 @@ def test_every_verb_is_called_in_python_as_the_table_has_it(name: str, kafka: Cl
 
 
 def test_the_table_names_no_verb_twice() -> None:
-    """Names and requests are unique."""
+    """Names and requests of the control plane's commands are unique."""
     assert len(BY_NAME) == len(VERBS) == len({(verb.method, verb.path) for verb in VERBS})
 
 
@@ -316,7 +316,7 @@ def test_waiting_for_hits_that_do_not_come_is_a_timeout(kafka: Cluster, control:
 
 
 def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> None:
-    """Before anything is sent."""
+    """A misspelt keyword is refused with the nearest name before anything is sent."""
     with pytest.raises(
         TypeError, match=r"faults.add has no option 'transaction_id' \(did you mean transactional_id\?\)"
     ):
@@ -347,7 +347,7 @@ def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> 
 def test_invalid_arguments_are_refused_with_valid_ones(
     call: Callable[[Any], Any], message: str, kafka: Cluster, control: FakeControl
 ) -> None:
-    """Before anything is sent."""
+    """Invalid arguments are refused with the valid ones before anything is sent."""
     with pytest.raises(TypeError, match=message):
         call(kafka)
     assert control.seen == []

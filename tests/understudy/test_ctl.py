@@ -165,7 +165,7 @@ def test_json_is_the_servers_answer(control: FakeControl, capsys: pytest.Capture
 
 
 def test_bytes_go_to_a_file(control: FakeControl, tmp_path: pytest.TempPathFactory) -> None:
-    """`journal pcap -o FILE`."""
+    """`journal pcap -o FILE` writes the bytes to the file."""
     control.answers["GET /v1/journal.pcap"] = b"\xd4\xc3"
     assert main(["ctl", "journal", "pcap", "-o", f"{tmp_path}/j.pcap"]) == 0
     with open(f"{tmp_path}/j.pcap", "rb") as file:  # noqa: PTH123 - as the user wrote it
@@ -282,7 +282,7 @@ def test_ctrl_c_is_no_failure(control: FakeControl, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a shell: JSON is quoted."""
+    """Examples in the help can be pasted into a shell: their JSON is quoted."""
     with pytest.raises(SystemExit):
         main(["ctl", "records", "write", "--help"])
     given = " ".join(capsys.readouterr().out.split())

@@ -28,7 +28,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
 
 
 def test_without_java_the_error_names_what_to_install(nothing: pytest.MonkeyPatch) -> None:
-    """In one sentence, with both ways."""
+    """Without Java the error is one sentence with both ways to install it."""
     with pytest.raises(
         java.NoJavaError, match=r"^Spark needs Java 17 or later: install a JDK, .*understudy-kafka\[spark,jre\]"
     ):

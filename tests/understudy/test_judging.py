@@ -62,7 +62,7 @@ def test_what_a_connection_that_began_earlier_sends_first_is_not_judged(kafka: u
 
 
 def test_an_examination_that_takes_too_long_is_an_error_of_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is ended."""
+    """An exam that takes too long is ended, and raises this package's error."""
     monkeypatch.setattr(judging, "LIMIT_S", 0.01)
     with pytest.raises(understudy.ConformanceError, match=r"1 requests could not be examined in 0\.01 s"):
         judge([{"id": 1}])

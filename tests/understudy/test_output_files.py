@@ -32,7 +32,7 @@ OTHER = {
 
 @pytest.mark.parametrize("kind", OWN)
 def test_an_earlier_output_is_replaced(tmp_path: Path, kind: str) -> None:
-    """Each format has its mark."""
+    """An earlier output of this program, which its mark shows, is replaced."""
     (file := tmp_path / "out").write_bytes(OWN[kind])
     write(file, b"new", "--out")
     assert file.read_bytes() == b"new"
@@ -40,7 +40,7 @@ def test_an_earlier_output_is_replaced(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", OTHER)
 def test_a_file_of_the_users_stays(tmp_path: Path, kind: str) -> None:
-    """Also one that names Understudy."""
+    """A file of the user is not replaced, even one that names Understudy."""
     (file := tmp_path / "out").write_bytes(OTHER[kind])
     with pytest.raises(OutputFileError, match=r"--out .*out exists and was not written by understudy; choose another"):
         write(file, b"new", "--out")
@@ -89,7 +89,7 @@ def test_a_disk_that_is_full_leaves_the_earlier_output(tmp_path: Path) -> None:
 
 
 def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
-    """And the link stays one."""
+    """The file behind a link is replaced, and the link stays one."""
     (target := tmp_path / "target").write_bytes(OWN["table"])
     (link := tmp_path / "out").symlink_to(target)
     write(link, b"new", "--out")

@@ -150,7 +150,7 @@ def test_what_cannot_be_done_is_one_sentence(
 
 
 def test_a_broker_that_is_not_there_is_named(capsysbinary: Captured) -> None:
-    """With the two ways out."""
+    """The error names the broker that cannot be reached, and the two ways out."""
     with pytest.raises(SystemExit) as end:
         main(["consume", "orders", "--bootstrap-server", "127.0.0.1:1"])
     assert end.value.code == 1
@@ -159,7 +159,7 @@ def test_a_broker_that_is_not_there_is_named(capsysbinary: Captured) -> None:
 
 
 def test_an_older_broker_has_no_group_for_it(broker_with: BrokerWith, capsysbinary: Captured) -> None:
-    """It reads there without a group."""
+    """From a broker without KIP-848 `consume` reads without a group, and refuses --group."""
     older = broker_with(as_version="3.9", topics=["orders:1"])
     assert run(older, "consume", "orders", "--from-beginning") == 0
     assert run(older, "consume", "orders", "--group", "g") == 1

@@ -259,7 +259,7 @@ def test_a_marker_without_a_cluster_is_no_silent_pass(pytester: pytest.Pytester,
 
 
 def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
-    """The next test gets a new one."""
+    """After a server has died the next test gets a new one."""
     code = """
         def test_one(kafka): kafka.process.stop()
         def test_two(kafka): kafka.health()
@@ -399,7 +399,7 @@ def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> N
 
 
 def test_a_marker_with_positional_arguments_is_refused(pytester: pytest.Pytester) -> None:
-    """The sentence names the test."""
+    """A marker with positional arguments is refused in a sentence that names the test."""
     code = """
         import pytest
         @pytest.mark.kafka(3)

@@ -59,7 +59,7 @@ def test_an_option_chooses_the_seed(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize(("given", "seeds"), [(2, [1, 2]), ("7", [7]), ("3-5", [3, 4, 5]), ([9, 2], [9, 2])])
 def test_seeds_are_a_number_a_range_or_a_list(given: object, seeds: list[int]) -> None:
-    """A number counts from 1 on."""
+    """Seeds are a list, a range as text, or a number, which counts from 1."""
     assert seeds_of(given) == seeds
 
 

@@ -56,7 +56,7 @@ def test_requests_are_followed_each_once_and_when_they_were_answered() -> None:
 
 
 def test_an_empty_journal_is_followed_from_its_beginning() -> None:
-    """Nothing that comes is left out."""
+    """Following an empty journal leaves out nothing that comes."""
     script = Answers({"entries": []}, {"entries": []}, {"entries": [request(1), request(2)]})
     assert next(follow(JOURNAL, script.ask, {}, script.pause)) == [request(1), request(2)]
     assert script.asked == [{"limit": 20}, {"since": 1}, {"since": 1}]
@@ -90,7 +90,7 @@ def test_events_are_followed_although_old_ones_are_merged_and_forgotten() -> Non
 
 
 def test_columns_grow_and_stay_aligned() -> None:
-    """The heading comes once."""
+    """Columns grow with their values, and the heading is printed once."""
     lines = Lines(("id", "api"))
     first = [line for line, _ in lines.of([{"id": 1, "api": "Fetch"}])]
     second = [line for line, _ in lines.of([{"id": 1000, "api": "EndTxn"}, {"id": 7, "api": None}])]

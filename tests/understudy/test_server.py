@@ -326,7 +326,7 @@ def test_a_refusal_of_the_server_names_the_wrong_field(cluster: Cluster) -> None
 
 
 def test_a_server_that_cannot_start_raises_its_error() -> None:
-    """StartError carries the sentence."""
+    """StartError carries the sentence of a server that cannot start."""
     with pytest.raises(understudy.StartError, match=r"code 2: understudy serve: --brokers needs a number from 1"):
         understudy.start(brokers=0)
 

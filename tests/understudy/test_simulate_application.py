@@ -59,7 +59,7 @@ def options(function: str, *rest: str) -> list[str]:
 
 
 def test_a_program_without_findings_exits_with_0(tmp_path: Path) -> None:
-    """All seeds are counted."""
+    """Without findings the exit code is 0, and all seeds are counted."""
     done = simulate(tmp_path, *options("fine", "--seeds", "1-4", "--jobs", "2"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 seeds, 0 with findings" in done.stdout

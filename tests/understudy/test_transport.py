@@ -34,7 +34,7 @@ def test_an_error_that_is_no_problem_document_is_raised_as_it_is(kafka: Cluster,
 
 
 def test_an_unreachable_server_is_an_error_of_its_own(kafka: Cluster, control: FakeControl) -> None:
-    """The URL is in the message."""
+    """An unreachable server raises an error of its own with the URL in its message."""
     control.close()
     with pytest.raises(understudy.Unreachable, match=f"no control plane answers at {control.url}"):
         kafka.health()
@@ -50,7 +50,7 @@ def test_an_answer_that_takes_too_long_is_no_absence(monkeypatch: pytest.MonkeyP
 
 
 def test_the_token_travels_as_a_bearer_token(control: FakeControl) -> None:
-    """As --control-token asks."""
+    """The token of --control-token is sent as a bearer token."""
     understudy.connect(control.url, token="secret")
     assert control.headers[-1]["Authorization"] == "Bearer secret"
 

@@ -94,7 +94,7 @@ def test_an_address_may_open_so_many_connections() -> None:
 
 @pytest.mark.parametrize(("principal", "user"), [("User:ANONYMOUS", "ANONYMOUS"), ("User:a:b", "a:b")])
 def test_a_quota_knows_the_name_of_a_principal(principal: str, user: str) -> None:
-    """Of any type."""
+    """The user of a quota is the principal's name without its type, further colons included."""
     assert user_of(principal) == user
 
 

@@ -91,7 +91,7 @@ def test_who_is_above_the_bound_waits_until_it_is_kept() -> None:
 
 
 def test_no_throttle_time_exceeds_its_field() -> None:
-    """ThrottleTimeMs has 31 bits."""
+    """No throttle time is larger than ThrottleTimeMs can hold, which has 31 bits."""
     rate, bucket = Rate(Windows(11, 1_000)), TokenBucket(Windows(11, 1_000))
     rate.record(1e15, START_MS)
     bucket.record(1e15, 1, START_MS)
@@ -99,5 +99,5 @@ def test_no_throttle_time_exceeds_its_field() -> None:
 
 
 def test_halves_go_up() -> None:
-    """As ``Math.round`` has it."""
+    """Half a millisecond is rounded up, as ``Math.round`` does."""
     assert [rounded(each) for each in (0.5, 1.5, 2.5, -0.5, 2.4)] == [1, 2, 3, 0, 2]

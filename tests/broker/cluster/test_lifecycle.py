@@ -201,7 +201,7 @@ async def test_a_replica_is_in_sync_again_whose_eligibility_was_cleared(stage: S
 
 @on_three_brokers
 async def test_a_broker_may_die_again_and_again(stage: Stage) -> None:
-    """Each time it is detected again."""
+    """A broker that is killed again and again is detected and replaced each time."""
     await assigned(stage, 2, 3)
     for _ in range(3):
         stage.cluster.lifecycle.kill(node(stage, 2))
@@ -233,7 +233,7 @@ async def test_a_leader_that_lost_its_log_does_not_cut_the_others(stage: Stage) 
 
 @on_three_brokers
 async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
-    """At once, not after its session."""
+    """A broker that is stopped hands over its leaderships at once, not after its session."""
     await assigned(stage, 2, 3)
     await stage.cluster.lifecycle.stop(node(stage, 2))
     assert await led(stage) == (3, 1, [3])
@@ -243,7 +243,7 @@ async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
 
 @on_three_brokers
 async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
-    """Clients know its address."""
+    """A broker that is started again has its former port: clients know its address."""
     before = stage.cluster.bootstrap
     await stage.cluster.lifecycle.stop(node(stage, 2))
     await stage.cluster.lifecycle.start(node(stage, 2))
@@ -368,7 +368,7 @@ async def test_a_broker_that_was_paused_twice_goes_on_for_good(stage: Stage) -> 
 
 @on_three_brokers
 async def test_a_broker_that_is_down_can_only_be_started(stage: Stage) -> None:
-    """And one that is up cannot."""
+    """A broker that is down can only be started, and one that is up cannot."""
     lifecycle = stage.cluster.lifecycle
     with pytest.raises(WrongState, match="broker 2 is running"):
         await lifecycle.start(node(stage, 2))

@@ -73,7 +73,7 @@ async def test_the_controller_learns_the_directories_of_new_replicas() -> None:
 
 
 async def test_with_one_directory_it_knows_them_at_once() -> None:
-    """No further record is written."""
+    """With one directory per broker the controller knows a replica's directory without a further record."""
     async with running(topics={"t": 1}) as stage:
         end = stage.cluster.metadata_log.log_end_offset
         await stage.pass_time(0)

@@ -92,7 +92,7 @@ def check_refused(bench: Bench, code: ErrorCode, **options: Any) -> None:
 
 
 def test_an_append_is_on_all_replicas_in_the_same_step() -> None:
-    """And committed everywhere."""
+    """An append is on all replicas and committed in the step that made it."""
     bench = Bench()
     assert bench.append(b"a", b"b") == 0
     assert bench.append(b"c") == 2

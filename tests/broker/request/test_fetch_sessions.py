@@ -77,7 +77,7 @@ def test_a_session_without_partitions_is_granted_too() -> None:
 
 
 def test_ids_are_positive_and_differ() -> None:
-    """Random numbers from 1 to 2^31-1."""
+    """Session ids are random numbers from 1 to 2^31-1, and differ."""
     known = cache(800)
     ids = {opened(known, 0) for _ in range(100)}
     assert len(ids) == len(known) == 100
@@ -116,7 +116,7 @@ def test_a_request_that_finds_its_session_used_meanwhile_is_refused() -> None:
 
 
 def test_a_session_by_names_is_not_one_by_ids() -> None:
-    """And it stays (core SES-07)."""
+    """A request by topic ids in a session by names is refused, and the session stays (core SES-07)."""
     known = cache()
     session_id = opened(known, 0)
     with pytest.raises(KafkaError) as caught:

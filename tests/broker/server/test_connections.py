@@ -204,7 +204,7 @@ def test_silence_is_measured_for_each() -> None:
 
 
 def test_a_negative_limit_is_none() -> None:
-    """connections.max.idle.ms=-1."""
+    """connections.max.idle.ms=-1 closes no idle connection."""
     clock = ManualClock()
     known = connections(clock, connections_max_idle_ms=-1)
     peer = joined(known)

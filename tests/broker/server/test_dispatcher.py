@@ -140,7 +140,7 @@ async def test_bytes_after_the_body_are_ignored() -> None:
 
 
 async def test_ApiVersions_of_the_future_is_answered_as_v0() -> None:
-    """KIP-511: with any body."""
+    """An unknown version of ApiVersions gets a v0 response, with any body (KIP-511)."""
     answer = await Bench(served).answer(header(ApiKey.API_VERSIONS, 99, tags=b"\0") + b"\xff")
     assert answer == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 5)
 
@@ -208,7 +208,7 @@ async def test_a_handler_may_close_the_connection() -> None:
 
 
 async def test_a_handler_may_answer_nothing() -> None:
-    """acks=0 again, when all is well."""
+    """A handler that returns None sends no response, as for acks=0 where nothing failed."""
 
     async def silent(_request: HeartbeatRequest, _ctx: RequestContext) -> None: ...
 

@@ -217,7 +217,7 @@ async def test_who_waits_for_a_peer_hears_that_it_is_gone() -> None:
 
 @on_each_loop
 async def test_a_fault_of_ours_ends_one_connection() -> None:
-    """It is logged; the others go on."""
+    """An unexpected exception is logged and closes its connection; the others go on."""
 
     async def answer(payload: bytes, _connection: Connection) -> bytes:
         if payload == b"bad":
@@ -320,7 +320,7 @@ async def test_closing_ends_every_connection(reset: bool) -> None:
 
 @on_each_loop
 async def test_a_port_is_bound_once() -> None:
-    """PortTaken names it."""
+    """A port that is in use raises PortTaken, which names it."""
     async with serving(echo) as bench:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

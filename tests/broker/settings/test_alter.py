@@ -308,7 +308,7 @@ def test_incremental_changes_touch_the_named_keys_only() -> None:
 
 
 def test_CFG_06_alter_configs_replaces_everything() -> None:
-    """What is not listed goes."""
+    """AlterConfigs removes every setting that it does not list."""
     stored: Stored = {(TOPIC, "foo"): {"retention.ms": "1000", "max.message.bytes": "2000"}}
     assert replacing(TOPIC, "foo", world(stored), retention_ms="3000") == Decision(configs={"retention.ms": "3000"})
 

@@ -56,7 +56,7 @@ def test_a_broker_knows_who_it_is() -> None:
 
 
 def test_a_bad_static_value_is_refused_with_kafkas_message() -> None:
-    """A real broker would not start."""
+    """A value with which a real broker would not start is refused with Kafka's message."""
     with pytest.raises(KafkaError) as refusal:
         BrokerSettings(1, {"num.partitions": "0"})
     assert refusal.value.code is ErrorCode.INVALID_CONFIG

@@ -151,7 +151,7 @@ def test_a_group_that_never_was_has_the_brokers_values() -> None:
 
 
 def test_a_groups_own_values_come_first() -> None:
-    """Source 8, then what it hides."""
+    """A group's own value is described with source 8, followed by the values that it hides."""
     stored = {"consumer.session.timeout.ms": "50000", "share.isolation.level": "read_committed"}
     session, isolation = group_entries(stored, BrokerSettings(1), list(stored))
     assert session.source is ConfigSource.GROUP
@@ -191,5 +191,5 @@ def test_loggers_have_a_level_and_nothing_else() -> None:
 def test_documentation_is_there_for_what_the_tables_know(
     resource_type: ConfigResourceType, name: str, documented: bool
 ) -> None:
-    """A sentence or two, or null."""
+    """Each setting of the tables has a sentence or two of documentation, any other one null."""
     assert (documentation(resource_type, name) is not None) is documented

@@ -202,7 +202,7 @@ def test_threads_are_compared_with_what_runs_now() -> None:
 
 
 def test_a_cluster_wide_change_that_this_broker_does_not_follow_is_taken() -> None:
-    """Its own value hides it."""
+    """A cluster-wide value is accepted even where the broker's own value hides it."""
     settings = BrokerSettings(1)
     settings.set_dynamic({}, {"num.io.threads": "8"})
     assert complaint({"num.io.threads": "99"}, settings, per_broker=False) is None

@@ -164,7 +164,7 @@ def test_a_setting_with_one_bound_is_held_by_it() -> None:
 
 
 def test_a_group_without_settings_has_the_brokers() -> None:
-    """Followed as they change."""
+    """A group without settings of its own has the broker's, and follows their changes."""
     settings = BrokerSettings(1)
     assert groups.effective({}, settings)["consumer.assignment.interval.ms"] == 1000
     settings.set_dynamic({"group.consumer.assignment.interval.ms": "2000"}, {})

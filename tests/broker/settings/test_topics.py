@@ -18,7 +18,7 @@ DISABLED = (
 
 
 def test_a_topic_has_every_setting_its_own_before_the_brokers() -> None:
-    """Flat and typed, as logs take it."""
+    """A topic's settings are complete and typed, its own before the broker's."""
     settings = BrokerSettings(1, {"message.max.bytes": "5"})
     values = topics.effective({"cleanup.policy": "compact", "retention.ms": "1000"}, settings)
     assert values.keys() == TOPIC.keys()
@@ -61,7 +61,7 @@ def test_a_stored_text_that_does_not_parse_counts_as_not_set() -> None:
     ],
 )
 def test_a_topic_is_refused_settings_that_cannot_be(proposed: dict[str, str | None], message: str) -> None:
-    """With Kafka's messages, code 40."""
+    """Settings that a topic cannot have get INVALID_CONFIG (40) with Kafka's messages."""
     with pytest.raises(KafkaError) as refusal:
         topics.validate(proposed, BrokerSettings(1))
     assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)

@@ -83,7 +83,7 @@ def test_who_needs_the_end_gets_it_at_once() -> None:
 
 
 def test_an_error_is_raised_where_the_work_was_begun() -> None:
-    """And not where it was finished."""
+    """An error of long work is raised to its caller, not in the turn that finished it."""
 
     async def run() -> None:
         with pytest.raises(ValueError, match="as it should"):

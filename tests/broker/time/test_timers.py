@@ -80,7 +80,7 @@ def test_rounds_without_a_push_are_all_played() -> None:
 
 
 def test_a_round_that_is_cancelled_does_not_come() -> None:
-    """Nor does it hold the others up."""
+    """A cancelled round is not run, and does not delay the others."""
     clock = ManualClock()
     cancelled, job = Job(clock), Job(clock, first_ms=150)
     cancelled.timer.cancel()

@@ -46,7 +46,7 @@ def codec_sent(server: Server, player: Player, codec: Codec) -> int:
 
 @pytest.mark.parametrize("name", ["0.11", "3.9", "4.3"])
 def test_what_is_compressed_stays_so(servers: Servers, old: Player, name: str) -> None:
-    """With every emulated release."""
+    """Compressed records are returned compressed by every emulated release."""
     server = servers.fresh(settings=SETTINGS)
     server.control("PUT", "/v1/versions", {"as_version": name})
     assert [codec_sent(server, old, codec) for codec in TRAPPED] == list(TRAPPED)

@@ -46,5 +46,5 @@ def test_controls_and_spaces_are_blank(check: Check, blank: str) -> None:
 @pytest.mark.parametrize("check", [check_consumer, check_share, check_streams])
 @pytest.mark.parametrize("text", ["\x7f", "\x85", "\xa0", "\u2003", "\u3000"])
 def test_other_spaces_of_unicode_are_not(check: Check, text: str) -> None:
-    """A member may be called so."""
+    """A member id of other Unicode spaces is valid, because Java does not count them as blank."""
     check(text, text)

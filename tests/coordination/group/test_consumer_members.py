@@ -314,7 +314,7 @@ def test_assignors_may_be_configured_by_their_classes(context: Context, configur
 
 
 def test_partitions_that_are_given_up_are_described_behind_the_others(context: Context) -> None:
-    """As 4.3.1 and 4.4.0 list them."""
+    """Partitions being revoked are described behind the others, as 4.3.1 and 4.4.0 do."""
     member = Consumer(context)
     member.join(server_assignor="range")
     context.advance(1_000)

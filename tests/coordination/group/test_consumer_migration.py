@@ -93,7 +93,7 @@ def test_parked_requests_are_sent_back_to_join(context: Context) -> None:
 
 @pytest.mark.parametrize("policy", ["disabled", "Downgrade"])
 def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> None:
-    """The policy's name in any case."""
+    """With a policy that forbids it, in any case of letters, a classic group is not converted."""
     old = classic(context)
     context.settings.values["group.consumer.migration.policy"] = policy
     given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}

@@ -74,7 +74,7 @@ def test_OFF_21_subscribed_topics_keep_their_offsets() -> None:
 
 
 def test_OFF_22_other_types_expire_nothing_while_they_have_members() -> None:
-    """A Stable "connect" group."""
+    """A Stable group of another protocol type ("connect") keeps its offsets."""
     context = Context(dict(SHORT))
     (client,) = stable(Client(context, protocol_type="connect", session_ms=LONG_SESSION_MS))
     commit(context, client, "foo")
@@ -92,7 +92,7 @@ def test_unreadable_subscriptions_expire_nothing() -> None:
 
 
 def test_a_rebalancing_group_expires_nothing() -> None:
-    """Only Stable and Empty groups do."""
+    """Offsets expire in Stable and Empty groups only, not during a rebalance."""
     context = Context(dict(SHORT))
     first, _ = stable(
         *(
@@ -123,7 +123,7 @@ def test_pending_offsets_hold_back_what_they_would_replace() -> None:
 
 
 def test_a_group_with_nothing_but_pending_offsets_stays() -> None:
-    """Its transaction is open."""
+    """A group whose only offsets are pending stays while their transaction is open."""
     context = Context(dict(SHORT))
     transaction = TransactionalAppend(7, 0, "t")
     pending = OffsetCommit(G, "foo", 0, 9, commit_timestamp_ms=START_MS)

@@ -53,7 +53,7 @@ def test_a_protocol_that_is_offered_twice_is_not_known_to_all() -> None:
 
 
 def test_a_member_with_a_single_protocol_twice_is_answered() -> None:
-    """Kafka never answers it."""
+    """A join with one protocol twice is answered, where Kafka never does."""
     (client,) = assembled(Client(Context(), [("range", b"1"), ("range", b"2")]))
     assert client.parked.message.protocol_name == "range"
     assert [member.metadata for member in client.parked.message.members] == [b"1"]

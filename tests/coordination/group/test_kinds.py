@@ -61,7 +61,7 @@ def added(machine: GroupMachine) -> AddedKind:
 
 
 def test_a_kind_that_is_added_gets_its_requests_records_and_steering(machine: GroupMachine, added: AddedKind) -> None:
-    """Without a change of the others."""
+    """A new kind of group needs no change of the other kinds."""
     joiner: Any = None
     machine.join(JoinGroupRequest("s"), joiner, 0, "a")
     machine.sync(SyncGroupRequest("s"), 0, "b")

@@ -52,7 +52,7 @@ JOINS: list[tuple[Callable[[Context], Client], ErrorCode, str]] = [
 
 @pytest.mark.parametrize(("client", "code", "rule"), JOINS, ids=[rule for _, _, rule in JOINS])
 def test_joins_are_refused_by_reply(client: Callable[[Context], Client], code: ErrorCode, rule: str) -> None:
-    """The rule comes with the outcome."""
+    """A refused join returns the rule that refused it with its outcome."""
     context = Context()
     assembled(Client(context))
     assert (client(context).ask().code, replied(context)) == (code, rule)

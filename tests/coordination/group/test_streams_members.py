@@ -103,7 +103,7 @@ def test_a_join_within_the_assignment_interval_waits_with_status_5(context: Cont
 
 
 def test_a_member_that_gives_nothing_up_is_removed(context: Context) -> None:
-    """After its own rebalance timeout."""
+    """A member that does not revoke in time is removed after its own rebalance timeout."""
     first, second = StreamsMember(context, rebalance_ms=10_000), StreamsMember(context, "m2", process_id="p2")
     first.join()
     context.advance(1_000)

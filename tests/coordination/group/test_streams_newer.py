@@ -80,7 +80,7 @@ def test_some_changes_of_a_static_member_begin_no_epoch(context: Context) -> Non
 
 
 def test_a_join_without_an_endpoint_removes_it(context: Context) -> None:
-    """Before 4.4 it is kept."""
+    """A join without an endpoint removes the stored one; before 4.4 it was kept."""
     member = StreamsMember(context)
     member.join(user_endpoint=Endpoint("host", 1))
     response = member.join()

@@ -271,7 +271,7 @@ def test_a_join_with_the_same_tasks_and_endpoint(cluster: Cluster, newer: bool, 
 
 
 def test_the_first_response_of_a_group_that_offsets_have_made_has_an_endpoint_epoch(context: Context) -> None:
-    """That of other new groups is 0."""
+    """Such a group begins with an endpoint epoch; that of other new groups is 0."""
     fresh = bench(context.topics, newer=True)
     assert StreamsMember(fresh).join(user_endpoint=HERE).endpoint_information_epoch == 0
     context.commit("in", {0: 7})

@@ -59,7 +59,7 @@ def test_a_heartbeat_whose_records_are_refused_begins_the_session_again(context:
 
 
 def test_a_static_member_expires_though_another_has_failed_to_take_its_place(context: Context) -> None:
-    """Its session goes on."""
+    """A failed replacement leaves the static member's session timer running."""
     member = StreamsMember(context)
     member.join(instance_id="i")
     member.beat(LEAVING_STATIC, instance_id="i")
@@ -70,7 +70,7 @@ def test_a_static_member_expires_though_another_has_failed_to_take_its_place(con
 
 
 def test_the_session_of_a_member_whose_place_was_taken_ends_nothing(context: Context) -> None:
-    """Its heir has one of its own."""
+    """The old session of a replaced member does not remove its successor, which has its own."""
     member, heir = StreamsMember(context), StreamsMember(context, "m2")
     member.join(instance_id="i")
     member.beat(LEAVING_STATIC, instance_id="i")
@@ -112,7 +112,7 @@ def test_a_first_join_that_fails_begins_the_delay(delayed: Context, cluster: Clu
 
 
 def test_the_delay_of_a_join_that_fails_is_forgotten(delayed: Context) -> None:
-    """Also if no group comes of it."""
+    """The delay of a failed join is cleared, even if no group comes of it."""
     delayed.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     StreamsMember(delayed).refused_join()
     delayed.advance(DELAY_MS)

@@ -42,7 +42,7 @@ def wanted(member: StreamsMember) -> dict[str, int]:
 
 
 def test_at_most_three_topics_are_named() -> None:
-    """The others are counted."""
+    """A message names three missing topics, and counts the others."""
     assert summarized(["a", "b", "c"]) == "a, b, c"
     assert summarized(["a", "b", "c", "d", "e"]) == "a, b, c and 2 additional topics"
 

@@ -9,7 +9,7 @@ from tests.coordination.group.subscriptions import subscription
 
 @pytest.mark.parametrize("version", [0, 1, 3, 99])
 def test_topics_are_read_from_any_version(version: int) -> None:
-    """Version 0 is the prefix of all."""
+    """Topics are read from a subscription of any version, because version 0 is a prefix of all."""
     assert subscribed_topics(subscription("foo", "bär", version=version, user_data=b"x")) == frozenset({"foo", "bär"})
     assert subscribed_topics(subscription(version=version)) == frozenset()
 
@@ -32,7 +32,7 @@ def test_a_user_data_longer_than_the_rest_is_no_subscription() -> None:
     [("", 0), ("test", 3556498), ("my-txn", -1061187895), ("polygenelubricants", -(2**31)), ("tx-ü😀", -859807594)],
 )
 def test_strings_hash_as_in_java(text: str, expected: int) -> None:
-    """The vectors of transactions F.9."""
+    """Strings hash to the vectors of transactions F.9, as in Java."""
     assert string_hash(text) == expected & 0xFFFFFFFF
 
 

@@ -30,7 +30,7 @@ def test_each_acl_is_written_once_with_an_id_of_its_own() -> None:
 
 
 def test_acls_outlive_a_restart_and_are_in_snapshots() -> None:
-    """Until they are removed."""
+    """ACLs are in the log and in snapshots until they are removed."""
     bench = Bench()
     bench.do(bench.machine.create_acls([acl(), acl("u")]))
     assert bench.reloaded().image.acls == bench.image.acls

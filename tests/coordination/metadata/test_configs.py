@@ -187,7 +187,7 @@ def test_levels_move_both_ways() -> None:
 
 
 def test_producer_ids_come_in_blocks_that_are_given_once() -> None:
-    """KIP-730, also after a reload."""
+    """A block of producer ids is allocated once, also after a reload (KIP-730)."""
     bench = Bench()
     epoch = bench.image.brokers[1].epoch
     assert bench.do(bench.machine.allocate_producer_ids()) == (ProducerIdsRecord(1, epoch, 1000),)

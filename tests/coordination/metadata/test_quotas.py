@@ -39,7 +39,7 @@ def test_what_changes_is_written_and_nothing_else() -> None:
 
 
 def test_quotas_outlive_a_restart_and_are_in_snapshots() -> None:
-    """Until they are removed."""
+    """Quotas are in the log and in snapshots until they are removed."""
     bench = Bench()
     alter(bench, alteration(producer_byte_rate=5.0))
     assert bench.reloaded().image.quotas == bench.image.quotas == {BOTH: {"producer_byte_rate": 5.0}}

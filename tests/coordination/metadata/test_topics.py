@@ -199,7 +199,7 @@ def test_validate_only_answers_in_full_and_writes_nothing() -> None:
 
 
 def test_partitions_that_are_only_validated_are_not_there() -> None:
-    """ValidateOnly as for topics."""
+    """ValidateOnly creates no partitions, as it creates no topics."""
     bench = Bench()
     bench.create("t", [1])
     outcome = bench.machine.create_partitions([MorePartitions("t", 2)], TOKEN, validate_only=True)

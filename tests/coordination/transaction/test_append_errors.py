@@ -68,7 +68,7 @@ def test_a_refused_fence_shuts_the_old_producer_out_at_once_and_bumps_once() -> 
 
 
 def test_a_refused_fence_of_a_newer_cluster_changes_nothing() -> None:
-    """transaction.version 2."""
+    """With transaction.version 2 a refused append of the fence leaves the transaction as it was."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO, client_transaction_version=2)

@@ -63,7 +63,7 @@ def test_a_new_id_starts_at_epoch_0_and_ignores_the_requests_producer() -> None:
 
 
 def test_IPI_21_a_retry_does_not_survive_the_coordinator() -> None:
-    """The last epoch is memory only."""
+    """The last epoch is kept in memory only: a retry at a new coordinator is refused."""
     bench = Bench()
     bench.init()
     assert bench.init(expected=(1000, 0)) == (1000, 1)

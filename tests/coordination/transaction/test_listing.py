@@ -47,5 +47,5 @@ def test_what_re2_does_not_know_is_no_pattern(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", [r"a\\1", "(?i)a", "(?:a|b)+", "(?P<n>a)", r"\d{2,}", "[(?=]"])
 def test_what_re2_knows_is_a_pattern(pattern: str) -> None:
-    """Escapes, groups, flags."""
+    """Escapes, groups and flags of RE2 are valid in a pattern of ids."""
     assert compile_pattern(pattern) is not None

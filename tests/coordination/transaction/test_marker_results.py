@@ -31,7 +31,7 @@ def report(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: Pr
 
 @pytest.mark.parametrize("result", DONE)
 def test_a_partition_that_has_its_marker_or_can_have_none_is_done(result: ErrorCode) -> None:
-    """The transaction completes."""
+    """A partition that has its marker, or can have none, lets the transaction complete."""
     bench = prepared(FOO)
     report(bench, {FOO: result})
     assert bench.state() == ("CompleteCommit", 1000, 1)

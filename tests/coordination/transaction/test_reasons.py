@@ -57,7 +57,7 @@ def test_each_step_of_a_transaction(client_transaction_version: int, decided: st
 def test_each_row_by_which_a_producer_gets_its_epoch(
     epoch: int, last: int, expected: tuple[int, int], row: str
 ) -> None:
-    """The table of transactions A.3."""
+    """Each row of the table of transactions A.3 gives the producer its id and epoch."""
     bench = Bench()
     bench.plant(S.EMPTY, epoch, last=last)
     bench.init(expected=expected)

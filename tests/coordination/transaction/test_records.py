@@ -29,7 +29,7 @@ def markers(epoch: int, committed: bool, version: int, *partitions: tuple[str, i
 
 
 def test_IPI_06_a_new_id_is_written_empty() -> None:
-    """(p, 0), no partitions, no start."""
+    """A new transactional id is written as Empty with epoch 0, without partitions or start."""
     bench = Bench()
     assert bench.init(timeout_ms=45_000) == (1000, 0)
     assert bench.written == [record(S.EMPTY, 0, timeout_ms=45_000)]

@@ -32,14 +32,14 @@ class Broker:
 
 
 def test_an_old_broker_is_asked_again_in_version_0() -> None:
-    """KIP-511."""
+    """After UNSUPPORTED_VERSION ApiVersions is sent again as version 0 (KIP-511)."""
     broker = Broker(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION), SERVED)
     assert run(negotiate("test", "1"), broker)[0] == (3, 9)
     assert [version for _, version, _ in broker.requests] == [3, 0]
 
 
 def test_another_error_of_api_versions_is_raised() -> None:
-    """The client cannot go on."""
+    """Any other error of ApiVersions is raised, because the client cannot go on."""
     with pytest.raises(KafkaError, match="INVALID_REQUEST"):
         run(negotiate("test", "1"), Broker(ApiVersionsResponse(ErrorCode.INVALID_REQUEST)))
 

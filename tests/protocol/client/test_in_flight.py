@@ -53,7 +53,7 @@ def test_a_transport_that_reads_the_missing_bytes_never_reads_into_the_next_fram
 
 
 def test_a_request_has_the_next_number_and_the_client_id() -> None:
-    """Also one that is not answered."""
+    """Each request, also one without a response, has the next correlation id and the client id."""
     requests = InFlightRequests("me")
     requests.encode(ApiKey.PRODUCE, 3, ProduceRequest(None, 0, 5), answered=False)
     frame = requests.encode(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 7, "m"))[4:]

@@ -36,7 +36,7 @@ VECTORS = [
 def test_records_are_kafkas_bytes(
     value: ShareSnapshot | ShareUpdate | None, key_hex: str, value_hex: str | None
 ) -> None:
-    """Written and read back."""
+    """Share-state records are written to Kafka's bytes and read back from them."""
     record = ShareRecord("g1", TOPIC_ID, 3, value)
     key, data = encode(record)
     assert (key.hex(), None if data is None else data.hex()) == (key_hex, value_hex)

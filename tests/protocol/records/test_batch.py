@@ -176,7 +176,7 @@ def test_damage_is_reported_with_its_place(damaged: bytearray, reason: str) -> N
 
 
 def test_sound_batches_pass_the_check() -> None:
-    """Nothing is reported about them."""
+    """The check of sound batches reports nothing."""
     found = list(checked_batches(three() + three(3)))
     assert [batch.base_offset for batch in found] == [0, 3]
 

@@ -28,7 +28,7 @@ def test_what_was_compressed_comes_back(codec: Codec, data: bytes, times: int) -
 
 
 def test_uncompressed_data_is_not_copied() -> None:
-    """The very object comes back."""
+    """Uncompressed data comes back as the very same object."""
     data = bytearray(b"records")
     assert compress(Codec.NONE, data) is data
     assert decompress(Codec.NONE, data) is data
@@ -111,7 +111,7 @@ def test_gzip_members_joined_together_are_read() -> None:
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_garbage_is_unreadable(codec: Codec) -> None:
-    """So is a stream that ends early."""
+    """Garbage and a stream that ends early raise the error of unreadable data."""
     with pytest.raises(UnreadableCompressionError):
         decompress(codec, b"\xff" * 50)
     packed = bytes(compress(codec, bytes(range(256)) * 4))
@@ -121,7 +121,7 @@ def test_garbage_is_unreadable(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 def test_an_empty_stream_is_unreadable(codec: Codec) -> None:
-    """These codecs want a header."""
+    """An empty stream is unreadable in codecs that demand a header."""
     with pytest.raises(UnreadableCompressionError):
         decompress(codec, b"")
 
@@ -177,7 +177,7 @@ def test_a_size_that_lies_is_found_out() -> None:
 
 
 def test_other_tools_read_what_was_written() -> None:
-    """Python's zlib reads our gzip."""
+    """Python's own zlib reads what is compressed as gzip."""
     assert zlib.decompress(compress(Codec.GZIP, b"records"), 31) == b"records"
 
 

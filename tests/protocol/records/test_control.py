@@ -77,7 +77,7 @@ def test_newer_versions_of_a_marker_are_read() -> None:
 
 
 def test_a_damaged_control_batch_raises_nothing() -> None:
-    """Any byte of its record changed."""
+    """With any byte of its record changed, a control batch is read without an exception."""
     for position in range(61, 78):
         for value in (0, 1, 0x7F, 0x80, 0xFF):
             damaged = bytearray.fromhex(COMMIT)
@@ -88,7 +88,7 @@ def test_a_damaged_control_batch_raises_nothing() -> None:
 
 @pytest.mark.parametrize("kind", list(ControlType))
 def test_the_key_has_the_kind_of_a_marker(kind: ControlType) -> None:
-    """Version and type, two numbers."""
+    """The key of a control record is a version and a type, two 16-bit numbers."""
     assert control_key(kind) == b"\0\0" + int(kind).to_bytes(2, "big")
     assert control_type(control_key(kind)) == kind
     assert control_type(b"\0\0\0\x63") == 99

@@ -99,13 +99,13 @@ def test_inner_offsets_count_from_the_wrappers() -> None:
 
 
 def test_the_wrappers_time_holds_with_log_append_time() -> None:
-    """Attribute bit 3 of the wrapper."""
+    """With attribute bit 3 of the wrapper, its timestamp is that of all inner messages."""
     wrapped = message(1, 9, gzipped(message(0, 0, b"a", 1, 5), message(1, 0, b"b", 1, 6)), timestamp_ms=900)
     assert [record.timestamp_ms for record in read_messages(wrapped)] == [900, 900]
 
 
 def test_an_incomplete_tail_is_ignored() -> None:
-    """A fetch may end anywhere."""
+    """An incomplete last message is ignored, because a fetch may end anywhere."""
     whole = message(0, 0, b"a")
     for cut in range(len(whole)):
         assert list(read_messages(whole + whole[:cut])) == [Record(0, 77, None, b"a")]
@@ -121,7 +121,7 @@ def test_damaged_messages_are_reported(position: int, value: int) -> None:
 
 
 def test_lengths_that_do_not_add_up_are_reported() -> None:
-    """With a valid checksum."""
+    """Lengths that do not add up are reported even with a valid checksum."""
     body = struct.pack(">bbqii", 1, 0, 5, -1, 100) + b"v"
     damaged = struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
     with pytest.raises(BatchDamagedError):
@@ -129,6 +129,6 @@ def test_lengths_that_do_not_add_up_are_reported() -> None:
 
 
 def test_unreadable_compression_is_reported() -> None:
-    """Inside a sound wrapper."""
+    """Unreadable compressed data inside a sound wrapper is reported."""
     with pytest.raises(UnreadableCompressionError):
         list(read_messages(message(0, 1, b"garbage")))

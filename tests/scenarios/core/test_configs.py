@@ -133,7 +133,7 @@ def test_CFG_03_a_broker_describes_what_can_be_changed_and_hides_its_secrets(bro
 
 
 def test_CFG_04_append_starts_from_the_default(broker: Server) -> None:
-    """cleanup.policy of a fresh topic."""
+    """APPEND to cleanup.policy of a fresh topic starts from the default value."""
     wire = broker.wire()
     created(wire, "foo")
     assert altered(wire, TOPIC, "foo", Change("cleanup.policy", "compact", APPEND)) is ErrorCode.NONE
@@ -192,7 +192,7 @@ def test_CFG_07_a_key_appears_once(broker: Server) -> None:
     ],
 )
 def test_CFG_08_values_are_checked_before_the_topic(broker: Server, change: Change, code: ErrorCode) -> None:
-    """Of a topic that is not there."""
+    """A bad value is reported even for a topic that does not exist."""
     assert altered(broker.wire(), TOPIC, "missing", change) is code
 
 
@@ -223,7 +223,7 @@ def test_CFG_10_not_everything_of_a_broker_can_be_changed(broker: Server, name: 
 
 
 def test_CFG_11_threads_change_by_a_factor_of_two_at_most(broker_with: BrokerWith) -> None:
-    """From 8: not to 20, but to 16."""
+    """From 8 threads, 16 is accepted and 20 refused."""
     wire = broker_with(settings={"num.io.threads": 8}).wire()
     assert altered(wire, BROKER, "", Change("num.io.threads", "20")) is ErrorCode.INVALID_REQUEST
     assert altered(wire, BROKER, "", Change("num.io.threads", "16")) is ErrorCode.NONE

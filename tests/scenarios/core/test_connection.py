@@ -77,7 +77,7 @@ def test_CON_04_the_header_of_an_unknown_version_must_carry_a_tag_section(broker
 
 @pytest.mark.parametrize("name", ["my client", "", "-x", "x-"])
 def test_CON_05_an_invalid_software_name_is_refused(broker: Server, name: str) -> None:
-    """INVALID_REQUEST without any key."""
+    """An invalid software name gets INVALID_REQUEST without any API key."""
     response = broker.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest(name, "1.0"))
     assert (response.error_code, response.api_keys) == (ErrorCode.INVALID_REQUEST, ())
 
@@ -164,7 +164,7 @@ def test_CON_10_bytes_after_the_body_are_ignored(broker: Server) -> None:
 
 
 def test_CON_11_an_unknown_tag_of_the_header_is_ignored(broker: Server) -> None:
-    """Tag 77 with three bytes."""
+    """A header with the unknown tag 77 is read as one without it."""
     wire = broker.wire()
     request = body(ApiKey.METADATA, 12, MetadataRequest())
     plain = header(ApiKey.METADATA, 12)

@@ -215,7 +215,7 @@ def test_a_sum_of_partitions_beyond_an_int_is_too_large_too(broker: Server) -> N
 
 
 def test_CreateTopics_answers_settings_as_they_were_written(broker: Server) -> None:
-    """DescribeConfigs parses them."""
+    """CreateTopics returns values as written, where DescribeConfigs returns them parsed."""
     written = {"preallocate": "TRUE", "min.cleanable.dirty.ratio": ".3", "retention.ms": " 12 "}
     (answer,) = create(broker.wire(), topic("foo", configs=written))
     assert {each.name: each.value for each in answer.configs or () if each.name in written} == written

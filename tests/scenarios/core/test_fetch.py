@@ -156,7 +156,7 @@ def test_a_fetch_that_waits_on_a_topic_learns_that_it_was_deleted(broker: Server
     ("step", "code"), [(-1, ErrorCode.FENCED_LEADER_EPOCH), (1, ErrorCode.UNKNOWN_LEADER_EPOCH), (0, ErrorCode.NONE)]
 )
 def test_FET_16_another_leader_epoch_is_fenced(broker: Server, step: int, code: ErrorCode) -> None:
-    """Older, newer, and the right one."""
+    """An older and a newer leader epoch are refused, the right one is served."""
     wire = with_ten_records(broker)
     broker.control("POST", "/v1/brokers/1/stop")
     broker.control("POST", "/v1/brokers/1/start")

@@ -48,7 +48,7 @@ def test_new_partitions_go_to_the_directory_with_the_fewest(directories: Directo
 
 @every_version(describe_log_dirs.API, removed=False)
 def test_every_version_describes_both(directories: Directories, version: int) -> None:
-    """Space since version 4."""
+    """Every version describes both directories, with their space since version 4."""
     created(directories.wire(), "t", 2)
     response = directories.wire().call(ApiKey.DESCRIBE_LOG_DIRS, version, DescribeLogDirsRequest(None))
     assert [[(t.name, [p.partition_index for p in t.partitions]) for t in r.topics] for r in response.results] == [

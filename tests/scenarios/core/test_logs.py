@@ -88,7 +88,7 @@ def test_LOG_04_an_expired_active_segment_goes_too(disk: Disk) -> None:
 
 
 def test_LOG_05_a_future_timestamp_keeps_its_segment_and_newer_ones(disk: Disk) -> None:
-    """What is older than it goes."""
+    """A record from the future keeps its segment and newer ones; older segments go."""
     topic = disk.topic("future", internal_segment_bytes=ONE_EACH, retention_ms=1_000)
     now_ms = int(disk.server.now_ms())
     for at_ms in (now_ms - HOUR_MS, now_ms + HOUR_MS // 2, now_ms - HOUR_MS, now_ms - HOUR_MS):
@@ -169,7 +169,7 @@ def test_LOG_13_overdue_records_are_compacted_at_any_dirty_ratio(disk: Disk) -> 
 
 
 def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(disk: Disk) -> None:
-    """61 bytes that keep its sequence."""
+    """Cleaning keeps 61 bytes of a producer's last batch, for its sequence."""
     topic = compacted(disk, "empty")
     disk.put(topic, A, producer_id=4_000_000, producer_epoch=0, base_sequence=0)
     disk.put(topic, (b"k1", b"b"), (b"k1", b"c"), (b"z", b""))

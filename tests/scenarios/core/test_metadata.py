@@ -57,7 +57,7 @@ def test_MET_02_a_missing_topic_is_created_after_a_retriable_error(broker_with: 
 
 
 def test_MET_02_nothing_is_created_where_the_broker_does_not_allow_it(broker_with: BrokerWith) -> None:
-    """auto.create.topics.enable=false."""
+    """With auto.create.topics.enable=false Metadata creates no topic."""
     wire = broker_with(settings={"auto.create.topics.enable": "false"}).wire()
     for _ in range(2):
         (answer,) = metadata(wire, "new", auto_create=True)
@@ -77,7 +77,7 @@ def test_MET_03_a_bad_name_is_never_created(broker: Server) -> None:
     [("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("a/b", ErrorCode.INVALID_TOPIC_EXCEPTION)],
 )
 def test_MET_04_a_missing_topic_is_returned_without_an_id(broker: Server, name: str, code: ErrorCode) -> None:
-    """Auto-creation is not requested."""
+    """A missing topic has a zero id if auto-creation is not requested."""
     (answer,) = metadata(broker.wire(), name)
     assert (answer.error_code, answer.name, answer.topic_id, answer.partitions) == (code, name, None, ())
 
@@ -149,7 +149,7 @@ def described(
 
 
 def test_DTP_01_the_cursor_goes_on_inside_a_topic(broker: Server) -> None:
-    """Two partitions at a time."""
+    """With two partitions at a time the cursor continues inside the topic."""
     wire = broker.wire()
     created(wire, "zoo", 2)
     created(wire, "foo", 3)

@@ -128,7 +128,7 @@ def test_a_reassignment_of_nothing_is_answered_at_once(wire: Wire) -> None:
 
 
 def test_an_empty_topic_name_fails_DescribeTopicPartitions(wire: Wire) -> None:
-    """Every topic of the request."""
+    """One empty topic name fails every topic of the request."""
     request = DescribeTopicPartitionsRequest([TopicRequest("foo"), TopicRequest("")])
     answer = wire.call(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, request)
     assert [(each.name, each.error_code) for each in answer.topics] == [("foo", FAILED), ("", FAILED)]
@@ -200,7 +200,7 @@ def test_offsets_of_a_consumer_group_need_a_member_where_there_is_an_epoch(broke
 
 
 def test_refused_heartbeats_name_what_they_miss(broker: Server) -> None:
-    """Texts of GroupMetadataManager."""
+    """Refused heartbeats have the texts of GroupMetadataManager."""
     broker.make_coordinators()
     wire = broker.wire()
     assert beat(wire, "g", "m1", 0, instance_id="i")[0] is NONE

@@ -69,14 +69,14 @@ def test_LST_03_each_special_time_has_its_first_version(broker: Server, version:
 
 
 def test_LST_04_a_partition_is_asked_for_once(broker: Server) -> None:
-    """Twice: INVALID_REQUEST."""
+    """A partition that is listed twice gets INVALID_REQUEST."""
     answers = listed(with_times(broker), LATEST, LATEST)
     assert {(each.error_code, each.offset) for each in answers} == {(ErrorCode.INVALID_REQUEST, -1)}
 
 
 @pytest.mark.parametrize(("version", "asked"), [(9, LATEST_TIERED), (11, EARLIEST_PENDING)])
 def test_LST_05_without_tiers_nothing_is_tiered(broker: Server, version: int, asked: int) -> None:
-    """No error, and no offset."""
+    """Without tiered storage the tiered offset is -1, without an error."""
     (answer,) = listed(with_times(broker), asked, version=version)
     assert (answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch) == (ErrorCode.NONE, -1, -1, -1)
 
@@ -168,7 +168,7 @@ def test_DRC_02_a_compacted_topic_deletes_by_itself(broker: Server) -> None:
 
 
 def test_DRC_02_internal_topics_are_the_brokers(broker_with: BrokerWith) -> None:
-    """INVALID_TOPIC_EXCEPTION."""
+    """DeleteRecords in an internal topic gets INVALID_TOPIC_EXCEPTION."""
     broker = broker_with(settings={"offsets.topic.replication.factor": 1})
     wire = broker.wire()
     asked = FindCoordinatorRequest(coordinator_keys=["g"])

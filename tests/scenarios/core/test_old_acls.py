@@ -20,7 +20,7 @@ def test_any_text_is_a_host_before_4_4(broker_with: BrokerWith, host: str) -> No
 
 
 def test_a_subnet_needs_metadata_that_can_hold_it(broker_with: BrokerWith) -> None:
-    """Of 4.4-IV1; an address does not."""
+    """An ACL for a subnet needs metadata.version 4.4-IV1; one for an address does not."""
     stage = Guarded(broker_with(settings=SETTINGS, features={"metadata.version": 31}))
     stage.begin()
     wanted = [acl(Op.READ, Kind.TOPIC, "foo", host=host) for host in ("127.0.0.0/8", "127.0.0.1")]

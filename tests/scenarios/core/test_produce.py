@@ -197,7 +197,7 @@ def test_PRD_12_more_replicas_in_sync_than_exist_are_not_required(broker: Server
 
 
 def test_PRD_13_acks_are_all_one_or_none(broker: Server) -> None:
-    """acks=2 is INVALID_REQUIRED_ACKS."""
+    """acks=2 gets INVALID_REQUIRED_ACKS."""
     wire = broker.wire()
     created(wire, "foo")
     answer = produce(wire, "foo", THREE, acks=2)

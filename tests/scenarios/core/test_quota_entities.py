@@ -32,7 +32,7 @@ def admin(broker: Server) -> Wire:
 
 
 def test_QUO_01_a_quota_is_a_whole_number_above_zero(admin: Wire) -> None:
-    """And is described as it was set."""
+    """A quota is a whole number above zero, and is described as it was set."""
     user = {"user": "a"}
     assert refusal(admin, user, ("producer_byte_rate", 0)) == (42, "Quota producer_byte_rate must be greater than 0")
     assert refusal(admin, user, ("producer_byte_rate", 1.5)) == (

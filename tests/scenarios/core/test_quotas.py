@@ -136,7 +136,7 @@ def test_QUO_03_a_session_outlives_a_throttled_fetch(broker: Server, admin: Wire
 
 
 def test_QUO_03_a_fetch_is_given_no_more_than_all_windows_hold(admin: Wire, limited: Wire) -> None:
-    """However much it asks for."""
+    """A throttled fetch gets at most what all windows hold, however much it asks for."""
     create(admin, KEPT)
     for _ in range(5):
         produced(admin, NAME, sized(400))

@@ -78,7 +78,7 @@ def test_SAS_01_who_is_refused_hears_why(guarded: Guarded, token: bytes, problem
 
 
 def test_SAS_02_a_mechanism_that_is_not_there(guarded: Guarded) -> None:
-    """33, with those that are."""
+    """An unknown mechanism gets 33 with the mechanisms that there are."""
     wire = guarded.stranger()
     answer = handshake(wire, "FOO")
     assert (answer.error_code, list(answer.mechanisms)) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, sasl.MECHANISMS)
@@ -94,7 +94,7 @@ def test_SAS_03_nothing_is_answered_before(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"\0\0\0\2\xff\xff"])
 def test_SAS_03_what_is_no_request_is_not_answered(guarded: Guarded, data: bytes) -> None:
-    """HTTP, TLS, a fragment."""
+    """HTTP, TLS or a fragment on a SASL port is not answered."""
     wire = guarded.stranger()
     wire.send_bytes(data)
     wire.check_closed()
@@ -316,7 +316,7 @@ def test_SCR_01_iterations_have_bounds(wire: Wire) -> None:
 
 
 def test_SCR_02_a_user_is_altered_once(wire: Wire) -> None:
-    """92, and nothing is stored."""
+    """A user that is named twice gets 92, and nothing is stored."""
     twice = (ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
     assert altered(wire, upsertion("scr2", 1), upsertion("scr2", 2))["scr2"] == twice
     assert described(wire, "scr2")["scr2"][0] is ErrorCode.RESOURCE_NOT_FOUND
@@ -326,7 +326,7 @@ def test_SCR_02_a_user_is_altered_once(wire: Wire) -> None:
 
 
 def test_SCR_03_who_is_not_there(wire: Wire) -> None:
-    """91 for both; asked twice 92."""
+    """An unknown user gets 91, described or deleted; one that is named twice gets 92."""
     missing = "Attempt to delete a user credential that does not exist"
     assert altered(wire, deletions=(("scr3", 1),))["scr3"] == (ErrorCode.RESOURCE_NOT_FOUND, missing)
     assert described(wire, "scr3")["scr3"] == (ErrorCode.RESOURCE_NOT_FOUND, [])

@@ -157,7 +157,7 @@ def test_tokens_are_found_by_their_renewers(guarded: Guarded) -> None:
 
 
 def test_a_token_that_is_removed_ends_now(guarded: Guarded) -> None:
-    """However negative the period is."""
+    """Any negative period expires a token at once."""
     alice = guarded.known(ALICE)
     token = created(alice)
     answer = expired(alice, bytes(token.hmac), -(2**63))

@@ -89,7 +89,7 @@ def test_TOP_05_bad_names_are_refused(broker: Server, name: str) -> None:
     ],
 )
 def test_TOP_06_counts_must_be_possible(broker: Server, partitions: int, factor: int, code: ErrorCode) -> None:
-    """The factor is looked at first."""
+    """Impossible partition counts and factors are refused, the factor first."""
     wire = broker.wire()
     (result,) = create(wire, topic("t", partitions, factor))
     assert result.error_code is code
@@ -117,7 +117,7 @@ def test_TOP_08_assignments_must_make_sense(broker: Server, placed: Mapping[int,
 
 @pytest.mark.parametrize(("name", "value"), [("nope", "1"), ("retention.ms", "x"), ("retention.ms", None)])
 def test_TOP_09_configs_are_validated(broker: Server, name: str, value: str | None) -> None:
-    """Unknown, no number, no value."""
+    """An unknown setting, a text that is no number and a missing value are refused."""
     wire = broker.wire()
     (result,) = create(wire, topic("t", configs={name: value}))
     assert result.error_code is ErrorCode.INVALID_CONFIG
@@ -125,7 +125,7 @@ def test_TOP_09_configs_are_validated(broker: Server, name: str, value: str | No
 
 
 def test_TOP_10_validation_alone_creates_nothing(broker: Server) -> None:
-    """The result is that of a success."""
+    """validate_only returns the result of a success, and creates nothing."""
     wire = broker.wire()
     (result,) = create(wire, topic("t", 2), validate_only=True)
     assert (result.error_code, result.num_partitions, result.replication_factor) == (ErrorCode.NONE, 2, 1)

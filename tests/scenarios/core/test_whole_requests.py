@@ -47,7 +47,7 @@ def test_a_batch_whose_length_overflows_fails_the_whole_produce(broker: Server, 
 
 
 def test_a_batch_that_is_only_too_long_fails_by_itself(broker: Server) -> None:
-    """The other partition is written."""
+    """A batch beyond its topic's limit fails alone; the other partition is written."""
     wire = broker.wire()
     created(wire, "foo", 2)
     answers = produce_all(wire, {"foo": {0: with_fields(ONE, length=LONGEST, sealed=False), 1: ONE}})

@@ -75,7 +75,7 @@ def test_CLS_18_a_newcomer_rebalances(server: Server) -> None:
 
 
 def test_CLS_19_who_does_not_come_back_is_out(server: Server) -> None:
-    """After the rebalance timeout."""
+    """A member that does not rejoin is removed after the rebalance timeout."""
     first, second = (Member(coordinated(server), session_ms=500_000, rebalance_ms=9_000) for _ in range(2))
     rebalanced(server, first, second)
     first.start()

@@ -90,14 +90,14 @@ def test_OFF_06_a_member_commits_while_others_join(server: Server) -> None:
 
 
 def test_OFF_07_metadata_that_is_too_long(server: Server) -> None:
-    """12 for that partition alone."""
+    """Metadata that is too long gets 12 for that partition alone."""
     wire = coordinated(server)
     created(wire, "foo", 2)
     assert committed(wire, one(metadata="m" * 4097), one(index=1, metadata="m" * 4096)) == [12, 0]
 
 
 def test_OFF_10_an_id_that_no_topic_has(server: Server) -> None:
-    """100, and the others go on."""
+    """An unknown topic id gets 100, and the other topics are committed."""
     wire = coordinated(server)
     known = created(wire, "foo")
     topics = [OffsetCommitRequestTopic("", [one()], topic_id) for topic_id in (NO_TOPIC, known)]
@@ -119,7 +119,7 @@ def test_OFF_20_offsets_of_a_deleted_topic_are_not_returned(server: Server) -> N
 
 
 def test_OFF_23_offsets_of_a_topic_that_is_read_stay(server: Server) -> None:
-    """86; others are deleted."""
+    """Offsets of a subscribed topic are not deleted (86); others are."""
     member = Member(coordinated(server), subscription("foo"))
     for topic in ("foo", "bar"):
         created(member.wire, topic)

@@ -91,7 +91,7 @@ def test_KIP848_45_a_coordinator_that_starts_again(lasting_with: LastingWith) ->
 
 
 def test_KIP848_46_without_the_feature(broker_with: BrokerWith) -> None:
-    """The APIs are listed and refuse."""
+    """Without group.version the consumer group APIs get UNSUPPORTED_VERSION (35)."""
     wire = broker_with(features={"group.version": 0}, settings=CONSUMER_SETTINGS).wire()
     assert int(Consumer(wire).join().error_code) == 35
     assert int(described(wire).error_code) == 35

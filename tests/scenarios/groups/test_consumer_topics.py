@@ -99,7 +99,7 @@ def test_a_name_and_a_regular_expression(consumers: Server, wire: Wire) -> None:
 
 
 def test_KIP848_31_more_partitions(consumers: Server, wire: Wire) -> None:
-    """The next heartbeat sees them."""
+    """The next heartbeat assigns partitions that were added to a topic."""
     member = Consumer(wire)
     member.join()
     request = CreatePartitionsRequest([CreatePartitionsTopic("foo", 5, None)], 5000)
@@ -109,7 +109,7 @@ def test_KIP848_31_more_partitions(consumers: Server, wire: Wire) -> None:
 
 
 def test_KIP848_32_a_deleted_topic(consumers: Server, wire: Wire) -> None:
-    """Is given up like any other."""
+    """Partitions of a deleted topic are revoked like any others."""
     member = Consumer(wire)
     member.join()
     request = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=5000)

@@ -135,7 +135,7 @@ def test_KIP848_10_to_14_KIP848_36_partitions_change_hands(consumers: Server, wi
 
 
 def test_KIP848_15_who_gives_nothing_up_is_out(consumers: Server, wire: Wire) -> None:
-    """After its own rebalance timeout."""
+    """A member that revokes nothing is removed after its own rebalance timeout."""
     first = joined(wire, rebalance_ms=2_000)
     consumers.advance(INTERVAL_MS)
     second = joined(wire, "m2")
@@ -148,7 +148,7 @@ def test_KIP848_15_who_gives_nothing_up_is_out(consumers: Server, wire: Wire) ->
 
 
 def test_KIP848_16_assignments_take_turns(consumers: Server, wire: Wire) -> None:
-    """No more than one in a second."""
+    """A group computes at most one new assignment in a second."""
     first = joined(wire)
     second = Consumer(wire, "m2")
     assert outcome(second.join()) == (0, 2, [])
@@ -220,7 +220,7 @@ def test_KIP848_21_to_23_static_members(consumers: Server, wire: Wire) -> None:
 
 
 def test_KIP848_24_a_static_member_stays_away(consumers: Server, wire: Wire) -> None:
-    """For as long as a session."""
+    """A static member that is away keeps its partitions for a session."""
     first = joined(wire, instance_id="i1")
     first.leave(-2)
     consumers.advance(SESSION_MS + 500)

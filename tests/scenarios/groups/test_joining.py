@@ -62,7 +62,7 @@ def test_CLS_04_a_static_member_is_in_at_once(server: Server) -> None:
 
 
 def test_CLS_05_an_unknown_member_id_is_refused(server: Server) -> None:
-    """25, and the id is echoed."""
+    """An unknown member id gets 25, and is echoed."""
     assert Member(coordinated(server), member_id="x").refused() == (25, "x")
 
 
@@ -95,7 +95,7 @@ def test_CLS_08_protocols_have_to_meet(server: Server) -> None:
 
 
 def test_CLS_09_the_most_wanted_protocol(server: Server) -> None:
-    """Each votes for its first."""
+    """Each member votes for its first common protocol, and the most votes win."""
     members = [Member(coordinated(server), protocols=order) for order in (("a", "b"), ("b", "a"), ("b", "a"))]
     assembled(server, members[0])
     members[0].wire.call(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(G, 1, members[0].member_id, (), None, "consumer", "a"))

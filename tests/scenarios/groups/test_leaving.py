@@ -25,7 +25,7 @@ def left(wire: Wire, *members: tuple[str, str | None], v: int = 3, group: str = 
 
 
 def test_CLS_29_two_leave_one_of_whom_is_unknown(server: Server) -> None:
-    """0 and 25; who stays rebalances."""
+    """Of two that leave, the unknown one gets 25, and those who stay rebalance."""
     first, second = Member(coordinated(server)), Member(coordinated(server))
     rebalanced(server, first, second)
     assert left(second.wire, (second.member_id, None), ("zz", None)) == (0, [0, 25])

@@ -65,7 +65,7 @@ def test_OFF_11_a_topic_that_is_created_again_has_no_offsets(server: Server) -> 
 
 
 def test_a_topic_that_is_not_there_has_no_offsets(server: Server) -> None:
-    """3, and the topic is not created."""
+    """ListOffsets of a missing topic gets 3, and does not create it."""
     wire = coordinated(server)
     assert commit(wire, "none", 5) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert offset_of(wire, "none") == -1

@@ -177,14 +177,14 @@ def test_SHR_17_the_delivery_limit(server: Server) -> None:
 
 
 def test_SHR_18_rejected(server: Server) -> None:
-    """Rejected records are gone."""
+    """Rejected records are never delivered again."""
     member = Queue(server).holder()
     assert member.ack(0, 9, REJECT) is ErrorCode.NONE
     assert member.acquired() == []
 
 
 def test_SHR_19_renewed(server: Server) -> None:
-    """A renewed lock ends later."""
+    """The lock of a renewed record ends later."""
     queue = Queue(server)
     member, peer = queue.holder(), queue.peer()
     server.advance(LOCK_MS - 1)

@@ -57,7 +57,7 @@ def test_records_that_are_released_meanwhile_are_acquired_when_the_wait_is_over(
 
 @pytest.mark.parametrize("accepted", [0, 8])
 def test_an_acknowledgement_ends_the_wait_for_records_released_before(queue: Queue, accepted: int) -> None:
-    """The start offset moves, or not."""
+    """A waiting fetch gets released records, whether or not the start offset moved."""
     member = queue.holder()
     peer = waiting(queue)
     assert member.ack(3, 4, RELEASE) is ErrorCode.NONE

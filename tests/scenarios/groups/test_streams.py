@@ -305,7 +305,7 @@ def test_STR_09_half_of_the_tasks_move(wire: Wire, streams: Server) -> None:
 
 
 def test_STR_10_standby_tasks_are_in_the_other_process(broker_with: BrokerWith) -> None:
-    """One for each task with a store."""
+    """Each task with a store has one standby, in the other process."""
     server = broker_with(settings={**STREAMS_SETTINGS, "group.streams.num.standby.replicas": 1})
     server.freeze()
     wire = coordinated(server)
@@ -358,7 +358,7 @@ def test_STR_12_a_shutdown_of_the_application(wire: Wire) -> None:
 
 @pytest.mark.parametrize("silent", [False, True])
 def test_STR_13_tasks_of_a_member_that_is_gone_move(wire: Wire, streams: Server, silent: bool) -> None:
-    """It leaves, or its session ends."""
+    """Tasks move when their member leaves or its session ends."""
     shorten_sessions(wire)
     first, second = StreamsMember(wire, reading("in")), StreamsMember(wire, reading("in"), "m2", "p2")
     first.join()

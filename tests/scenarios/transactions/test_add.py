@@ -41,7 +41,7 @@ async def test_ADD_04_all_or_nothing(c: Client) -> None:
 
 @on_cluster()
 async def test_ADD_06_clients_may_not_name_internal_topics(c: Client) -> None:
-    """Whether or not they exist."""
+    """Internal topics are refused to clients, whether or not they exist."""
     producer = await c.new()
     await c.coordinator("g", 0)
     assert await c.add(producer, {OFFSETS: [0]}) == {(OFFSETS, 0): 29}

@@ -117,7 +117,7 @@ async def test_markers_on_the_offsets_topic_are_its_coordinators(c: Client, vers
 
 @on_cluster(brokers=2)
 async def test_MRK_08_a_partition_that_is_not_here(c: Client) -> None:
-    """3, unknown or another broker's."""
+    """A marker for an unknown partition or one that another broker leads gets 3."""
     elsewhere = 3 - c.leader(FOO)
     assert await c.mark((1, 0), partition=9, broker=1) == 3
     assert await c.mark((1, 0), topic="none", broker=1) == 3
@@ -247,7 +247,7 @@ async def test_LIST_03_durations(c: Client) -> None:
 
 @on_cluster()
 async def test_LIST_04_patterns(c: Client) -> None:
-    """The whole id, in RE2's syntax."""
+    """A pattern matches the whole transactional id, in RE2's syntax."""
     for name in ("tx-1", "tx-2", "pre-tx-1"):
         await c.new(name)
     assert set((await listed(c, transactional_id_pattern="tx-.*"))[2]) == {"tx-1", "tx-2"}

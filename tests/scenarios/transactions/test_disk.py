@@ -102,7 +102,7 @@ async def test_DSK_05_unknown_records_are_read_over(c: Client) -> None:
 
 @on_cluster()
 async def test_DSK_06_unknown_tags_are_ignored(c: Client) -> None:
-    """The rest of the value counts."""
+    """Unknown tagged fields of a stored value are skipped, and the rest counts."""
     await c.coordinator("tx")
     key, value = planted(
         "tx", S.COMPLETE_COMMIT, 7, c.stage.clock.now_ms(), previous_producer_id=4242, client_transaction_version=2
@@ -132,7 +132,7 @@ def test_DSK_07_the_hash_of_an_id() -> None:
 @pytest.mark.parametrize("name", [name for name in HASHES if name])
 @on_cluster()
 async def test_DSK_07_an_id_is_logged_in_the_partition_of_its_hash(c: Client, name: str) -> None:
-    """And in no other partition."""
+    """A transactional id is logged in the partition of its hash and in no other."""
     await c.new(name)
     holding = [
         index

@@ -135,7 +135,7 @@ async def test_E2_06_07_nothing_to_end(c: Client) -> None:
 
 @on_cluster()
 async def test_E2_08_no_commit_after_an_abort(c: Client) -> None:
-    """48, with either epoch."""
+    """A commit after an abort gets 48, with either epoch."""
     producer_id, _ = await newer(c)
     assert await c.finish((producer_id, 0), False) == (producer_id, 1)
     assert [(await c.end((producer_id, epoch)))[0] for epoch in (1, 0)] == [48, 48]
@@ -231,7 +231,7 @@ async def test_E2_13_14_a_retry_that_comes_too_late(c: Client) -> None:
 
 @on_cluster()
 async def test_E2_15_begun_the_old_way_and_ended_the_new_way(c: Client) -> None:
-    """The end decides about the epoch."""
+    """The version of EndTxn decides whether the epoch is bumped."""
     producer_id, _ = await older(c)
     assert await c.finish((producer_id, 0)) == (producer_id, 1)
     assert await c.markers() == [(producer_id, 1, "COMMIT")]

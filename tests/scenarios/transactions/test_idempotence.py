@@ -23,7 +23,7 @@ async def outcome(c: Client, producer: tuple[int, int], sequence: int, count: in
 
 @on_cluster()
 async def test_SEQ_01_in_order(c: Client) -> None:
-    """Offsets are contiguous."""
+    """Batches in sequence get contiguous offsets."""
     p = await c.new(None)
     assert [await outcome(c, p, 0), await outcome(c, p, 3)] == [0, 3]
 
@@ -39,13 +39,13 @@ async def test_SEQ_02_a_gap(c: Client) -> None:
 
 @on_cluster()
 async def test_SEQ_03_a_stranger_may_begin_anywhere(c: Client) -> None:
-    """UNKNOWN_PRODUCER_ID is history."""
+    """An unknown producer may begin at any sequence: UNKNOWN_PRODUCER_ID is history."""
     assert await outcome(c, await c.new(None), 17) == 0
 
 
 @on_cluster()
 async def test_SEQ_04_05_sequences_wrap(c: Client) -> None:
-    """Inside a batch, and between two."""
+    """Sequences wrap to 0 inside a batch and between two."""
     p, q = await c.new(None), await c.new(None)
     assert await outcome(c, p, MAX - 1, 1) == 0
     assert await outcome(c, p, MAX, 2) == 1
@@ -78,7 +78,7 @@ async def test_SEQ_09_a_higher_epoch_that_was_never_assigned_is_accepted(c: Clie
 
 @on_cluster()
 async def test_DUP_01_a_duplicate(c: Client) -> None:
-    """Is answered as the first time."""
+    """A repeated batch is answered as the first time, and not appended."""
     p = await c.new(None)
     assert [await outcome(c, p, 0), await outcome(c, p, 0)] == [0, 0]
     assert await c.end_of() == 3
@@ -123,7 +123,7 @@ async def test_DUP_06_after_a_restart_one_is_remembered(c: Client) -> None:
 
 @on_cluster(settings={"producer.id.expiration.ms": 3_000, "producer.id.expiration.check.interval.ms": 1_000})
 async def test_RET_01_a_producer_is_forgotten(c: Client) -> None:
-    """And may then begin anywhere."""
+    """A forgotten producer may begin at any sequence again."""
     p = await c.new(None)
     await c.sent(producer=p, sequence=0)
     assert await outcome(c, p, 50) == -45
@@ -168,7 +168,7 @@ async def test_SHAPE_01_what_is_no_batch_of_a_client(c: Client) -> None:
 
 @on_cluster()
 async def test_SHAPE_02_a_compacted_topic_needs_keys(c: Client) -> None:
-    """87, naming the record."""
+    """A record without a key gets 87 in a compacted topic, and is named."""
     topic = CreatableTopic("keyed", 1, 1, configs=[CreatableTopicConfig("cleanup.policy", "compact")])
     await c.ask(1, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 5_000))
     answer = await c.produce("keyed", [(b"k", b"v"), (None, b"v"), (b"k", b"v")])

@@ -42,7 +42,7 @@ async def test_IPI_04_the_range_of_the_timeout(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_05_half_a_producer(c: Client) -> None:
-    """42, with and without an id."""
+    """An id without an epoch, or the other way round, gets 42, with and without a transactional id."""
     for name in ("tx", None):
         for half in ((5, -1), (-1, 3)):
             for version in (3, 4, 5):
@@ -51,7 +51,7 @@ async def test_IPI_05_half_a_producer(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_06_a_new_id_is_logged(c: Client) -> None:
-    """Empty, no partitions, no start."""
+    """A new transactional id is logged as Empty, without partitions and start."""
     producer = await c.new(timeout_ms=45_000)
     (record,) = await c.log()
     assert isinstance(record, TransactionRecord)
@@ -173,7 +173,7 @@ async def test_IPI_20_a_coordinator_that_loads(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_21_a_retry_across_a_restart(c: Client) -> None:
-    """The last epoch is not persisted."""
+    """After a restart a retry with the last epoch is refused, because that is not persisted."""
     producer_id, _ = await c.new()
     assert await c.new(producer=(producer_id, 0)) == (producer_id, 1)
     await c.stage.restart()
@@ -254,7 +254,7 @@ async def test_a_refused_fence_bumps_once(c: Client) -> None:
 
 @on_cluster()
 async def test_two_ids_do_not_share_an_epoch(c: Client) -> None:
-    """Neither a producer id."""
+    """Each transactional id has its own producer id and epoch."""
     one, other = await c.new("one"), await c.new("other")
     assert await c.new("one") == (one[0], 1)
     assert await c.state("other") == ("Empty", other[0], 0)

@@ -246,7 +246,7 @@ def finished_stories(examples: int, steps: int) -> int:
 
 @pytest.mark.slow
 def test_the_cluster_agrees_with_the_model() -> None:
-    """In a few short stories."""
+    """In a few short stories the cluster answers what the model does."""
     assert finished_stories(15, 20) >= 15
 
 

@@ -52,7 +52,7 @@ async def test_GRP_04_05_the_later_one_counts(c: Client) -> None:
 
 @on_cluster()
 async def test_GRP_06_deleted_while_pending(c: Client) -> None:
-    """The marker brings nothing back."""
+    """The marker does not bring back an offset that was deleted while it was pending."""
     producer = await c.new()
     await pending(c, producer, {0: 10})
     topic = OffsetDeleteRequestTopic(FOO, [OffsetDeleteRequestPartition(0)])
@@ -76,7 +76,7 @@ async def test_GRP_07_asked_for_everything(c: Client) -> None:
 @pytest.mark.parametrize("version", [3, 4, 5])
 @on_cluster()
 async def test_GRP_08_members_are_fenced_as_in_a_plain_commit(c: Client, version: int) -> None:
-    """Generation, member and instance."""
+    """Generation, member and instance are checked as in OffsetCommit."""
     member, generation = await member_of(c, "i", generations=3)
     producer = await c.new()
     if version < 5:
@@ -157,7 +157,7 @@ async def test_GRP_14_metadata_that_is_too_long(c: Client) -> None:
 @pytest.mark.parametrize("commit", [True, False])
 @on_cluster()
 async def test_GRP_15_pending_offsets_survive_the_coordinator(c: Client, commit: bool) -> None:
-    """And end with their transaction."""
+    """Pending offsets survive a coordinator, and end with their transaction."""
     await committed(c, 3)
     producer = await c.new()
     await pending(c, producer, {0: 10})

@@ -185,7 +185,7 @@ async def test_VER_13_the_partition_joins_even_if_the_batch_fails(c: Client) -> 
 
 @on_cluster()
 async def test_VER_14_a_plain_batch_inside_a_transaction(c: Client) -> None:
-    """48, with the log's start."""
+    """A plain batch inside a transaction gets 48, with the log's start offset."""
     producer = await c.new()
     await c.sent(producer=producer, sequence=0, name="tx")
     assert refused(await c.produce(producer=producer, sequence=3)) == (48, -1, 0)

@@ -69,7 +69,7 @@ def test_a_name_that_is_not_simple_is_refused() -> None:
 
 @pytest.mark.parametrize("rule", ["default", "DEFAULT/L", "RULE:", "RULE:[1:$1](a)s/x/", "RULE:[1:$1](()s/a/b/"])
 def test_a_wrong_rule_is_refused(rule: str) -> None:
-    """When the listener is opened."""
+    """A rule of names that cannot be parsed keeps the listener from being opened."""
     with pytest.raises(BadRule, match="invalid rule"):
         KerberosNames([rule], lambda: HOME)
 

@@ -12,7 +12,7 @@ PLAIN = {"sasl.enabled.mechanisms": "PLAIN", f"{OF}.plain.sasl.jaas.config": 'a.
 
 
 def test_a_listener_has_its_own_mechanisms() -> None:
-    """Or those of all listeners."""
+    """A listener has the mechanisms of its own setting, else those of all listeners."""
     settings = BrokerSettings(1, {"sasl.enabled.mechanisms": "PLAIN", f"{OF}.sasl.enabled.mechanisms": "SCRAM-SHA-256"})
     assert offered(settings, "INSIDE") == ["SCRAM-SHA-256"]
     assert offered(settings, "OUTSIDE") == ["PLAIN"]

@@ -32,7 +32,7 @@ def answered(token: bytes, **options: str) -> tuple[bytes, Identity | None]:
 
 
 def test_a_good_token() -> None:
-    """Its subject, until it expires."""
+    """A valid token gives the connection its subject as identity, until the token expires."""
     assert answered(message(GOOD)) == (b"", Identity("alice", 1_000_060_000))
     assert answered(message({"sub": "alice", "exp": 1_000_060.5})) == (b"", Identity("alice", 1_000_060_500))
     assert answered(message(GOOD, authorization=b"a=alice"))[1] == Identity("alice", 1_000_060_000)
@@ -94,7 +94,7 @@ def test_what_is_no_message_is_refused_at_once(token: bytes) -> None:
 
 
 def test_an_authorization_id_has_to_be_the_token_s() -> None:
-    """The error has both names."""
+    """An authorization id that is not the token's subject is refused with both names."""
     with pytest.raises(Refused) as refused:
         answered(message(GOOD, authorization=b"a=bob"))
     assert refused.value.message is not None
@@ -104,7 +104,7 @@ def test_an_authorization_id_has_to_be_the_token_s() -> None:
 
 @pytest.mark.parametrize("scope", [[[]], [{}], [1], {}, 1])
 def test_scopes_that_are_none(scope: object) -> None:
-    """Any JSON may be there."""
+    """A scope of any other JSON type grants nothing: the token is valid unless a scope is required."""
     assert answered(message({**GOOD, "scope": scope}))[1] == Identity("alice", 1_000_060_000)
     refused, identity = answered(message({**GOOD, "scope": scope}), unsecuredValidatorRequiredScope="kafka")
     assert (json.loads(refused)["status"], identity) == ("insufficient_scope", None)

@@ -47,7 +47,7 @@ def test_the_example_of_rfc_7677() -> None:
     ],
 )
 def test_a_proof_that_proves_nothing(final: bytes) -> None:
-    """Refused without a reason."""
+    """A wrong proof of the password is refused without a reason, and gives no identity."""
     made = exchange(user=stored())
     made.step(FIRST)
     with pytest.raises(Refused) as refused:
@@ -70,7 +70,7 @@ def test_an_authorization_id_has_to_be_the_user_s() -> None:
 
 
 def test_too_few_iterations_are_not_taken() -> None:
-    """However they came to be stored."""
+    """Fewer iterations than the mechanism demands are refused, however they came to be stored."""
     with pytest.raises(Refused):
         exchange(user=stored(iterations=4095)).step(FIRST)
 

@@ -33,7 +33,7 @@ def test_wrong_rules_are_refused(rules: str) -> None:
 
 
 def test_a_name_without_a_rule_has_no_principal() -> None:
-    """Kafka closes such a connection."""
+    """A name that no rule matches has no principal: Kafka closes such a connection."""
     with pytest.raises(MappingError, match="no rule"):
         PrincipalMapping("RULE:^OU=(.*)$/$1/").name_of(NAME)
 

@@ -139,7 +139,7 @@ def sent(spans: Sequence[Span], first: int, last: int) -> bytes:
 
 
 def test_records_that_are_sent_are_those_of_the_acquired_batches() -> None:
-    """However few headers were read."""
+    """Only acquired batches are sent, however few headers were read to find them."""
     spans = [Span(0, 4), Span(5, 9), Span(10, 14), Span(15, 19)]
     whole = sent(spans, 0, 19)
     size = len(whole) // 4

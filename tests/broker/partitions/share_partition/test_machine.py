@@ -76,7 +76,7 @@ class Bench:
 
 
 def test_SHR_07_the_first_fetch_acquires_all() -> None:
-    """The first fetch acquires all."""
+    """The first fetch acquires all records that are there, for the member that fetches."""
     bench = Bench()
     assert bench.fetch() == [(0, 9, 1)]
     assert bench.partition.next_fetch_offset() == 10
@@ -84,7 +84,7 @@ def test_SHR_07_the_first_fetch_acquires_all() -> None:
 
 
 def test_SHR_09_accepted_records_are_gone() -> None:
-    """Accepted records are gone."""
+    """Accepted records are never delivered again, and the start offset passes them."""
     bench = Bench()
     bench.fetch()
     assert bench.ack(0, 9, ACCEPT) == [(0, 9, 2, 1)]
@@ -108,7 +108,7 @@ def test_SHR_11_released_records_are_delivered_again() -> None:
 
 
 def test_SHR_12_one_type_for_each_offset() -> None:
-    """One type for each offset."""
+    """A batch is acknowledged with one type for all offsets, or with one for each offset."""
     bench = Bench()
     bench.fetch()
     bench.ack(0, 9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1)
@@ -128,7 +128,7 @@ def test_SHR_13_not_the_owner_and_twice() -> None:
 
 
 def test_SHR_14_beyond_what_is_in_flight() -> None:
-    """Beyond what is in flight."""
+    """Acknowledging offsets beyond those in flight gets INVALID_REQUEST, and changes nothing."""
     bench = Bench()
     bench.fetch()
     assert bench.refused(5, 20, ACCEPT) is ErrorCode.INVALID_REQUEST
@@ -170,7 +170,7 @@ def test_SHR_16_a_lock_ends() -> None:
 
 
 def test_SHR_17_the_delivery_limit_archives() -> None:
-    """The delivery limit archives."""
+    """A record whose lock expires at the delivery limit is archived instead of delivered again."""
     bench = Bench([Span(0, 0)], max_delivery_count=2)
     assert bench.fetch() == [(0, 0, 1)]
     assert bench.wait(30_000) == [(0, 0, 0, 1)]
@@ -199,7 +199,7 @@ def test_SHR_19_renewed_locks_end_later_and_nothing_is_written() -> None:
 
 
 def test_renewing_may_be_disabled() -> None:
-    """Renewing may be disabled."""
+    """Where renewing is disabled, a renewal is refused."""
     bench = Bench(renew_enabled=0)
     bench.fetch()
     assert bench.refused(0, 9, RENEW) is ErrorCode.INVALID_RECORD_STATE
@@ -217,7 +217,7 @@ def test_SHR_25_a_closed_session_releases_what_the_member_holds() -> None:
 
 
 def test_SHR_27_no_more_than_the_locks_allowed() -> None:
-    """No more than the locks allowed."""
+    """No more records are acquired than a partition may have locks."""
     bench = Bench([Span(each, each) for each in range(250)], max_record_locks=100)
     assert bench.fetch(batch_size=1000) == [(0, 99, 1)]
     assert bench.fetch() == []
@@ -226,7 +226,7 @@ def test_SHR_27_no_more_than_the_locks_allowed() -> None:
 
 
 def test_SHR_28_whole_batches_or_a_record_limit() -> None:
-    """Whole batches or a record limit."""
+    """A fetch acquires whole batches, or exactly the record limit in that mode."""
     assert Bench().fetch(most=3) == [(0, 9, 1)]
     bench = Bench()
     assert bench.fetch(most=3, limit=True) == [(0, 2, 1)]

@@ -87,7 +87,7 @@ async def test_VER_01_02_older_clients_are_verified(stage: Stage, version: int) 
 
 @pytest.mark.parametrize("version", [12, 13])
 async def test_newer_clients_have_their_partitions_added(stage: Stage, version: int) -> None:
-    """All of a request's at once."""
+    """A newer client's Produce adds all partitions of the request to its transaction at once."""
     assert await asked(stage, version, entry(stage), entry(stage, "bar")) == [0, 0]
     assert partitions(stage) == {("foo", 0), ("bar", 0)}
 
@@ -146,13 +146,13 @@ async def test_a_stale_epoch_is_refused_before_the_coordinator_is_asked(stage: S
 
 
 async def test_a_partition_that_is_led_elsewhere(stage: Stage) -> None:
-    """6, and the others go on."""
+    """A partition that another broker leads gets NOT_LEADER_OR_FOLLOWER (6); the others go on."""
     stage.partitions["bar", 0].leader = 2
     assert await asked(stage, 12, entry(stage, "bar"), entry(stage)) == [6, 0]
 
 
 async def test_VER_05_an_older_client_retries_itself(stage: Stage) -> None:
-    """51 reads 19 with a message."""
+    """An older client gets NOT_ENOUGH_REPLICAS (19) with a message where the coordinator answered 51."""
     stage.markers.holds.hold("tx", Step.PREPARE)
     await ended(stage, 4)
     (one,) = await verified(stage, 11, entry(stage))

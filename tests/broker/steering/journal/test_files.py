@@ -48,7 +48,7 @@ def test_a_file_is_full_when_it_is_large(tmp_path: Path) -> None:
 
 
 def test_a_file_has_its_time(tmp_path: Path) -> None:
-    """Counted from its first line."""
+    """A journal file is finished when its time has passed, counted from its first line."""
     written = files(tmp_path, max_ms=60_000)
     assert written.left_s() is None
     written.append(LINE)
@@ -132,7 +132,7 @@ def test_files_that_no_writer_made_are_left_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_finished_file_is_not_overwritten(tmp_path: Path) -> None:
-    """The lines stay in the open one."""
+    """If the finished name is taken, the lines stay in the open file."""
     written = files(tmp_path)
     written.append(LINE)
     (tmp_path / "wire-R-000001.jsonl").write_text("mine")

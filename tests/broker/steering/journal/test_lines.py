@@ -128,7 +128,7 @@ def test_the_page_describes_every_field() -> None:
 
 
 def test_each_error_code_is_listed_once_in_the_order_of_the_answer() -> None:
-    """The first one by its name."""
+    """Error codes are listed once each in the response's order, the first one by its name."""
     topics = [
         MetadataResponseTopic(code, name="t")
         for code in (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -190,7 +190,7 @@ def test_without_files_the_journal_keeps_the_first_batch_only() -> None:
 
 
 def test_records_in_an_older_format_are_shown_by_their_size() -> None:
-    """Their headers have too little."""
+    """Records of an older format, whose headers have too little, are shown by their size."""
     old = bytearray(HEADER.size * 60)
     old[8:12] = (100).to_bytes(4, "big")
     old[16] = 1

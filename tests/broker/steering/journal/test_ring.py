@@ -250,7 +250,7 @@ def test_the_records_of_one_partition_are_found_at_once(aborted: int) -> None:
 
 
 def test_small_messages_are_kept_whole() -> None:
-    """The frame itself, not a copy."""
+    """The ring keeps the frame of a small message itself, not a copy."""
     each = served()
     assert len(each.frame) < WHOLE_BYTES
     journal = Journal()
