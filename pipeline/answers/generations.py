@@ -112,20 +112,31 @@ class Generations:
 
 
 def _departed(group: _Group) -> Iterator[tuple[Call, str]]:
-    """Yield successful heartbeats of members that have left before, and never joined by this id again."""
+    """Yield successful requests of members that have left before, and never joined by this id again."""
     joined = {str(each.response.get("member_id")): each.end_us for each in group.joins if each.is_accepted}
     left: dict[str, int] = {}
     for call in group.calls:
-        if call.api == "LeaveGroup" and call.is_accepted:
-            alone = [call.request] if call.version < _SEVERAL_LEAVE else []
-            for each in alone or (one for one in listed(call.response, "members") if one.get("error_code") == NONE):
-                left.setdefault(str(each.get("member_id")), call.end_us)
+        for member_id in _left(call):
+            left.setdefault(member_id, call.end_us)
     for call in group.calls:
-        member_id = str(call.request.get("member_id"))
-        if call.api != "Heartbeat" or call.error not in (None, "REBALANCE_IN_PROGRESS") or member_id not in left:
-            continue
-        if left[member_id] < call.start_us and joined.get(member_id, 0) <= left[member_id]:
-            yield call, "a heartbeat of a member that has left"
+        for member_id in _left(call) if call.api == "LeaveGroup" else {_accepted_of(call)} & left.keys():
+            if left[member_id] < call.start_us and joined.get(member_id, 0) <= left[member_id]:
+                yield call, f"{call.api} of a member that has left"
+
+
+def _left(call: Call) -> set[str]:
+    """Return the ids of the members that a LeaveGroup has removed."""
+    if call.api != "LeaveGroup" or not call.is_answered or call.response.get("error_code") != NONE:
+        return set()
+    alone = [call.request] if call.version < _SEVERAL_LEAVE else []
+    several = alone or [one for one in listed(call.response, "members") if one.get("error_code") == NONE]
+    return {str(each.get("member_id")) for each in several if each.get("member_id")}
+
+
+def _accepted_of(call: Call) -> str:
+    """Return the member whose request succeeded; empty for none."""
+    is_success = call.is_accepted or (call.api == "Heartbeat" and call.error == "REBALANCE_IN_PROGRESS")
+    return str(call.request.get("member_id") or "") if is_success and call.is_answered else ""
 
 
 def _waiting(group: _Group) -> Iterator[tuple[Call, str]]:

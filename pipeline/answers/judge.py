@@ -16,6 +16,7 @@ from pipeline.answers.places import rows_of
 from pipeline.answers.quorum import Quorums
 from pipeline.answers.registers import Registers
 from pipeline.answers.share import ShareGroups
+from pipeline.answers.topics import Topics
 from pipeline.answers.transactions import Transactions
 from pipeline.directory import Paths
 from pipeline.reading import read_journal
@@ -56,6 +57,7 @@ class _Life:
     generations: Generations = field(default_factory=Generations)
     transactions: Transactions = field(default_factory=Transactions)
     quorums: Quorums = field(default_factory=Quorums)
+    topics: Topics = field(default_factory=Topics)
     described: list[Call] = field(default_factory=list)
     offers: dict[tuple[int, str, int], list[tuple[Call, str]]] = field(default_factory=lambda: defaultdict(list))
     """By broker, listener and version: ApiVersions responses."""
@@ -64,8 +66,8 @@ class _Life:
     at_ms: int = 0
 
     @property
-    def _judges(self) -> tuple[Groups | ShareGroups | Generations | Transactions | Quorums, ...]:
-        return self.groups, self.share, self.generations, self.transactions, self.quorums
+    def _judges(self) -> tuple[Groups | ShareGroups | Generations | Transactions | Quorums | Topics, ...]:
+        return self.groups, self.share, self.generations, self.transactions, self.quorums, self.topics
 
     def note(self, call: Call) -> Iterator[Fault]:
         """Yield the faults of a call, compared with the calls before it."""

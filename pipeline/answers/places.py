@@ -99,6 +99,12 @@ def _directories(call: Call) -> Iterator[Place]:
                 yield Place(each["name"], None, part["partition_index"])
 
 
+def _committed(call: Call) -> Iterator[Place]:
+    for each, part in _partitions(call, "topics", "partitions"):
+        if part["error_code"] == NONE:
+            yield Place(each.get("name"), each.get("topic_id"), part["partition_index"])
+
+
 def _resources(call: Call) -> Iterator[Place]:
     for each in listed(call.response, "config_resources"):
         if each["resource_type"] == _TOPIC:
@@ -109,6 +115,7 @@ _PLACES: Final[Mapping[str, Callable[[Call], Iterator[Place]]]] = {
     "ConsumerGroupDescribe": _members, "ConsumerGroupHeartbeat": _heartbeat, "CreateTopics": _created,
     "DescribeLogDirs": _directories, "DescribeQuorum": _quorum, "DescribeShareGroupOffsets": _share_offsets,
     "DescribeTopicPartitions": _described,
-    "ListConfigResources": _resources, "OffsetForLeaderEpoch": _epochs, "ShareFetch": _acquired,
+    "ListConfigResources": _resources, "OffsetCommit": _committed, "OffsetForLeaderEpoch": _epochs,
+    "ShareFetch": _acquired,
     "ShareGroupDescribe": _members, "ShareGroupHeartbeat": _heartbeat,
 }  # fmt: skip

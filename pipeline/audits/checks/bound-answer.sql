@@ -2,7 +2,7 @@
 -- severity: error
 -- needs: journal
 -- Fetch or ListOffsets returned a high watermark or an end beyond the current log end, or a log start above the current one: a log does not
--- lose its end, and its start only increases. Or DeleteRecords returned an offset beyond the end.
+-- lose its end, and its start only increases. Or DeleteRecords returned an offset beyond the end, or a Fetch from beyond it had no error.
 WITH asked AS (
   SELECT run, id, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, max(piece.timestamp) AS asked_ms
   FROM (SELECT run, id, from_json(request, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
@@ -20,6 +20,8 @@ listed_bounds AS (
 ),
 given AS (
   SELECT run, era, id, topic, partition, high_watermark AS top, log_start_offset AS bottom FROM current_fetches WHERE error = 'NONE'
+  UNION ALL
+  SELECT run, era, id, topic, partition, fetch_offset, CAST(NULL AS BIGINT) FROM current_fetches WHERE error = 'NONE'
   UNION ALL
   SELECT run, era, id, topic, partition, if(asked_ms <> -2, offset, NULL), if(asked_ms = -2, offset, NULL)
   FROM listed_bounds JOIN asked USING (run, id, topic, partition)

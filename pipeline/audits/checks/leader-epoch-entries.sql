@@ -2,7 +2,7 @@
 -- severity: error
 -- `leader-epoch-checkpoint` has an entry for each leader epoch of the log, increasing in epoch and offset. An epoch is missing, or an entry
 -- is out of order, begins after the first batch of its epoch, or is beyond the log end. A broker that is running or was killed has written
--- the epochs from before the new log start, so there a log counts from its first entry on.
+-- the epochs from before the new log start, so there a log counts from its first entry on; later epochs leave it so (`records-returned`).
 WITH entries AS (
   SELECT *, lag(epoch) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_epoch,
          lag(start_offset) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_offset
@@ -15,10 +15,12 @@ WHERE epoch < 0 OR start_offset < 0 OR epoch <= previous_epoch OR start_offset <
 UNION ALL
 SELECT ordered.directory, ordered.topic, ordered.partition, min(base_offset), leader_epoch, 'an epoch without an entry'
 FROM ordered JOIN partitions USING (directory, topic, partition)
-LEFT JOIN (SELECT epochs.directory, epochs.topic, epochs.partition, min(epochs.start_offset) AS first_entry
-           FROM epochs JOIN brokers ON brokers.directory = epochs.directory AND NOT brokers.is_clean
+LEFT JOIN (SELECT epochs.directory, epochs.topic, epochs.partition, min(epochs.start_offset) AS first_entry,
+                  min(CASE WHEN brokers.is_clean THEN epochs.epoch ELSE 2147483647 END) AS before_epoch
+           FROM epochs JOIN brokers ON brokers.directory = epochs.directory
            GROUP BY epochs.directory, epochs.topic, epochs.partition) begun
   ON begun.directory = ordered.directory AND begun.topic = ordered.topic AND begun.partition = ordered.partition
+    AND ordered.leader_epoch < begun.before_epoch
 WHERE damage IS NULL AND leader_epoch >= 0 AND last_offset >= greatest(log_start, coalesce(first_entry, log_start)) AND magic = 2
   AND NOT EXISTS (SELECT 1 FROM epochs WHERE epochs.directory = ordered.directory AND epochs.topic = ordered.topic
                   AND epochs.partition = ordered.partition AND epochs.epoch = ordered.leader_epoch)

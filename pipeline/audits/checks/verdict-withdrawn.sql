@@ -2,9 +2,10 @@
 -- severity: error
 -- needs: journal
 -- A member, producer or leader epoch that was permanently refused is accepted afterwards: an unknown member, an old generation, a fenced
--- epoch or a rebalance that began cannot become valid again, and only a member is asked to rejoin. One of the two responses is wrong.
+-- epoch or a rebalance that began cannot become valid again, and only a member is asked to rejoin. Or a connection goes on whose
+-- authentication failed, which a broker closes. One of the two responses is wrong.
 WITH sound AS (
-  SELECT run, era, id, ts_us, end_us, broker, client_id, software, api, version, coalesce(error, 'NONE') AS error,
+  SELECT run, era, id, ts_us, end_us, broker, connection, client_id, software, api, version, coalesce(error, 'NONE') AS error,
          from_json(request, 'group_id STRING, member_id STRING, generation_id INT, generation_id_or_member_epoch INT, member_epoch INT,
            transactional_id STRING, producer_id BIGINT, producer_epoch INT, v3_and_below_transactional_id STRING,
            v3_and_below_producer_id BIGINT, v3_and_below_producer_epoch INT') AS sent
@@ -42,6 +43,10 @@ verdicts AS (
          concat_ws(' ', CAST(sound.broker AS STRING), topic, CAST(partition AS STRING), CAST(current_leader_epoch AS STRING)),
          fetches.error = 'FENCED_LEADER_EPOCH', fetches.error = 'NONE'
   FROM sound JOIN fetches ON fetches.run = sound.run AND fetches.id = sound.id WHERE current_leader_epoch >= 0
+  UNION ALL
+  SELECT run, era, id, ts_us, end_us, client_id, software, api, error, 'connection', CAST(connection AS STRING),
+         api = 'SaslAuthenticate' AND error <> 'NONE', api <> 'SaslAuthenticate' OR error = 'NONE'
+  FROM sound WHERE struct(run, connection) IN (SELECT struct(run, connection) FROM sound WHERE api = 'SaslAuthenticate' AND error <> 'NONE')
 )
 SELECT run, refused.id AS id, client_id, software, refused.api AS api, refused.error AS refused_error, min(kind) AS kind,
        min(subject) AS subject, min(id) AS accepted_by
