@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-import structlog
 from anyio.abc import TaskGroup
 
 from broker.control.verbs import Function
+from broker.logs import Logger
 from broker.replication.partition import ReplicatedPartition
 from broker.request.answers import Disconnect
 from broker.server import file_limits
@@ -35,7 +35,7 @@ from proxy.options import ProxyOptions
 from proxy.upstream import UNKNOWN_ID, KnownTopics, Upstream
 from proxy.views import Views
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _ALWAYS_READ = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
-import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from broker.control.app import EncodedPaths
+from broker.logs import Logger
 from protocol.errors import KafkaError
 from registry.endpoints import ROUTES, Answer, Raw
 from registry.errors import RegistryError
@@ -21,7 +21,7 @@ from registry.records import compact_json
 from registry.registry import Registry
 from registry.request import Ask
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 CONTENT_TYPES = (
     "application/vnd.schemaregistry.v1+json",
     "application/vnd.schemaregistry+json",

@@ -7,9 +7,8 @@ nothing if the log's end has not moved.
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from broker.coordination.metadata import topics as metadata_topics
+from broker.logs import Logger
 from broker.replication.partition import ReplicatedPartition
 from broker.time.clock import Waiter
 from protocol.errors import KafkaError
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS = 500
 """Time that a write waits for the in-sync replicas: the default of Confluent's `kafkastore.timeout.ms`."""
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 class Store:

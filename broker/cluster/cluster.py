@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
-import structlog
 from anyio.abc import TaskGroup
 
 from broker.cluster.base import ClusterBase
@@ -19,6 +18,7 @@ from broker.cluster.rebuilding import Rebuilding
 from broker.cluster.registration import fence_the_absent, join, register, register_controller, unfence
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
+from broker.logs import Logger
 from broker.options import ServeOptions
 from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node
@@ -30,7 +30,7 @@ from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.pauses import pause
 from protocol.types import uuid_text
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 class Cluster(ClusterBase):

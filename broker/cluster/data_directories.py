@@ -11,10 +11,9 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-import structlog
-
 from broker.cluster.base import ClusterBase
 from broker.cluster.directory_checks import check_formats, check_metadata, check_owners
+from broker.logs import Logger
 from broker.options import ServeOptions
 from broker.options.broker_ids import directories, found_ids, is_directory_name
 from broker.request.node import Node
@@ -36,7 +35,7 @@ from storage.ownership import (
     write_owner,
 )
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 class ResetRefused(Exception):

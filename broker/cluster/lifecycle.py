@@ -10,8 +10,6 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-import structlog
-
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import on_disk
 from broker.cluster.maintenance import Maintenance
@@ -19,6 +17,7 @@ from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.registration import register, unfence
 from broker.cluster.startup import load_logs, new_node, open_node
 from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.logs import Logger
 from broker.partitions.share_partition.partitions import led_by
 from broker.request.node import Node
 from broker.settings.model import ConfigResourceType
@@ -28,7 +27,7 @@ from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _LAST_TURNS = 8
 """Turns of the event loop in which a broker that stops answers the requests that its lost leadership ends: a request
 that waited resumes in the first one, and its response is written one or two turns later."""

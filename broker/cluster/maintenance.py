@@ -10,12 +10,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import structlog
-
 from broker.cluster.base import ClusterBase
 from broker.coordination.metadata import reassignments, tokens
 from broker.coordination.metadata.controller import Controller
 from broker.coordination.metadata.image import Partition, Topic
+from broker.logs import Logger
 from broker.replication.partition import ReplicatedPartition
 from broker.time.clock import Slices
 from broker.time.timers import Rhythm, Timer
@@ -25,7 +24,7 @@ from storage.cleaner.cleaner import LogCleaner
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
 """Bytes that the cleaner reads before other requests are served: a few hundredths of a second."""
 _CLEANER_RESTS_MS = 10

@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any, assert_never
 from uuid import UUID
 
-import structlog
-
 from broker.cluster import isr
 from broker.cluster.base import ClusterBase
 from broker.cluster.maintenance import Maintenance
@@ -28,6 +26,7 @@ from broker.coordination.metadata.effects import (
 )
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.runtime import Runtime
+from broker.logs import Logger
 from broker.partitions.share_partition.partitions import led_by
 from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node
@@ -39,7 +38,7 @@ from protocol.pauses import pause
 from storage.log.config import LogConfig
 from storage.log_dir import LogDir
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 Loader = Callable[[ClusterBase, Node, ReplicatedPartition], Runtime[Any, Any]]
 
 

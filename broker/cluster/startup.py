@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
-import structlog
-
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import files_of, log_dir_paths, report_cut, report_left
 from broker.cluster.directory_checks import check_metadata
@@ -25,6 +23,7 @@ from broker.coordination.metadata.machine import MetadataMachine, bootstrap_reco
 from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.runtime import Runtime
+from broker.logs import Logger
 from broker.options import ServeOptions, TopicOption
 from broker.partitions.share_partition.partitions import SharePartitions
 from broker.replication.fsync import SyncThread
@@ -54,7 +53,7 @@ from storage.log.context import LogContext
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir, WrongDirectoryError
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import unquote
 
-import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,6 +18,7 @@ from broker.control.hosting import FIRST, READABLE, Clusters
 from broker.control.performing import perform
 from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.request import ControlRequest
+from broker.logs import Logger
 from broker.time.clock import in_slices
 from control_api.encoding import json_in_steps
 from control_api.reading import Unfit
@@ -27,7 +27,7 @@ from control_api.verb import Verb
 from control_api.verbs import VERBS
 from protocol.errors import KafkaError
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _OF_CLUSTER = re.compile(r"/clusters/([^/?]+)(/|$)")
 Endpoint = Callable[[Request], Awaitable[Response]]
 

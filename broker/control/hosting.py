@@ -14,7 +14,6 @@ from functools import partial
 from itertools import count
 from typing import Protocol
 
-import structlog
 from anyio import CancelScope, create_task_group
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -23,13 +22,14 @@ from broker.control.activity import Activity
 from broker.control.problems import Problem, conflict, not_found
 from broker.control.recorder import Recorder
 from broker.control.watched import Watched
+from broker.logs import Logger, in_all_events
 from broker.options import ServeOptions
 from broker.server.recent_ports import RecentPorts
 from broker.time.clock import PushedClock, soon, turns
 from control_api.spelling import host_and_port
 from protocol.deferred import dataclass
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 FIRST = "1"
 """The id of the cluster of the command line."""
 _MOST = 1000
@@ -181,7 +181,7 @@ class Clusters:
         task_status: TaskStatus[Hosted],
     ) -> None:
         """Run a cluster from its start to its end, in a task of its own."""
-        structlog.contextvars.bind_contextvars(cluster=id)
+        in_all_events(cluster=id)
         refusal: Exception | None = None
         try:
             async with create_task_group() as tasks:

@@ -7,11 +7,10 @@ set that the journal did not keep whole becomes one batch without records, with 
 import struct
 from ipaddress import AddressValueError, IPv4Address
 
-from crc32c import crc32c
-
 from broker.request.connection import Connection
 from broker.steering.journal.kept import expand
 from broker.steering.journal.ring import Entry
+from protocol.checksums import crc32c
 from protocol.codec import BadFrame, decode_header
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,

@@ -20,8 +20,6 @@ from enum import Enum
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-import structlog
-
 from broker.coordination.outcome import (
     CancelTimer,
     Machine,
@@ -33,6 +31,7 @@ from broker.coordination.outcome import (
     TransactionalAppend,
     TransactionEnd,
 )
+from broker.logs import Logger
 from broker.time.clock import Clock
 from broker.time.long_work import LongWork
 from broker.time.timers import Timer
@@ -190,7 +189,7 @@ def resolve(token: Hashable, message: Any) -> None:
 # --- the runtime ------------------------------------------------------------------------------------------------------
 
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 M = TypeVar("M", bound=Machine[Any])
 X = TypeVar("X")
 T = TypeVar("T")

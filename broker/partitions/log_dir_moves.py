@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import structlog
-
+from broker.logs import Logger
 from broker.replication.partition import ReplicatedPartition
 from broker.request.context import ClusterView
 from broker.request.node import Node
@@ -21,7 +20,7 @@ from storage.log_dir import Key, LogDir
 if TYPE_CHECKING:
     from broker.time.timers import Timer
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _PIECE_BYTES = 1024 * 1024
 """``replica.fetch.max.bytes``, whose default is the size of a piece in Kafka."""
 _RATE = "replica.alter.log.dirs.io.max.bytes.per.second"

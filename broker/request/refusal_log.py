@@ -3,12 +3,11 @@
 from collections import deque
 from typing import Any, NamedTuple
 
-import structlog
-
+from broker.logs import Logger
 from broker.time.clock import Clock
 from broker.time.timers import Timer
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 LINES = 100
 """The maximum of lines in one window; the rest is counted."""
 WINDOW_MS = 1000

@@ -11,9 +11,8 @@ from dataclasses import field
 from typing import Any
 from uuid import UUID
 
-from crc32c import crc32c
-
 from broker.settings import ConfigResourceType, client_metrics
+from protocol.checksums import crc32c
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap, copied_capacity, string_hash, table_order, uuid_hash

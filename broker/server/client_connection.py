@@ -15,9 +15,8 @@ from collections import deque
 from contextlib import suppress
 from typing import cast
 
-import structlog
-
 from broker.access.tls.principals import MappingError
+from broker.logs import Logger
 from broker.request.answers import Disconnect, NeverAnswer, Sending
 from broker.request.connection import Connection
 from broker.server.closing import close_behind, close_with_reset
@@ -29,7 +28,7 @@ from protocol.apis import ApiKey, api_and_version
 from protocol.codec import BadFrameSize, FrameReader
 from protocol.writers import Parts
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _READ_AHEAD_FRAMES = 64  # with fewer, a disconnect is noticed while an earlier request still waits
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 _CAUTIOUS_BYTES = 64 * 1024  # the first buffer of a large frame when memory is scarce

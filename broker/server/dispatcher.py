@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
+from broker.logs import Logger
 from broker.request.answers import Answer, Disconnect, Sending
 from broker.request.api import AnyApi, AnyHandler, ForField, FrameHandler, FrameStage, Middleware, ResponseStage
 from broker.request.authentication import answer_raw_token, authenticate, new_gate
@@ -34,7 +33,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 from protocol.writers import Parts, Unwritable
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ checkpoint being replaced, a module being imported) and connections that are acc
 import os
 from contextlib import suppress
 
-import structlog
-
+from broker.logs import Logger
 from broker.time.clock import Clock
 from protocol.deferred import dataclass
 
@@ -17,7 +16,7 @@ try:
 except ImportError:  # Windows has no such limit
     resource = None  # type: ignore[assignment]
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _UNLIMITED = 1 << 20
 _TRIED = (1 << 20, 65_536, 10_240, 4096)
 """Limits to try if the system reports no limit, or refuses the one that it reports: macOS grants 10,240."""

@@ -10,13 +10,12 @@ import socket
 import ssl
 from typing import cast
 
-import structlog
-
+from broker.logs import Logger
 from broker.server.client_connection import ClientConnection
 from broker.server.listening import Listening
 from broker.time.clock import soon
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _LINGER_MS = 2000
 """How long the socket of a refused client stays open for it to read the alert: closing over unread bytes resets."""
 _NOT_TLS = frozenset({"wrong version number", "http request", "record layer failure", "packet length too long"})

@@ -4,10 +4,10 @@ import asyncio
 import socket
 from collections.abc import Container
 
-import structlog
 from anyio.abc import TaskGroup
 
 from broker.access.tls.context import TlsError, context_of, identity_of, mapping_of
+from broker.logs import Logger
 from broker.server.client_connection import ClientConnection
 from broker.server.handshake import Handshake
 from broker.server.listening import Answering, Listening, Tls
@@ -15,7 +15,7 @@ from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint, PortTaken
 from broker.time.clock import Clock, Waiter
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 BACKLOG = "socket.listen.backlog.size"
 _SYSTEMS_BACKLOG = max(socket.SOMAXCONN, 4096)
 """The system lowers it to its own limit (Linux: ``net.core.somaxconn``)."""

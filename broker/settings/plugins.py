@@ -15,12 +15,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import structlog
-
+from broker.logs import Logger
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 class PluginError(Exception):

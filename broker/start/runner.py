@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
 from broker.control.hosting import Build, Clusters, Hosted
 from broker.control.recorder import Recorder
 from broker.control.server import ControlOptions, open_control
+from broker.logs import Logger, configure_logging
 from broker.server import file_limits
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import PortTaken
 from broker.start.event_loop import backend_options, on_signals
-from broker.start.logs import configure_logging
 from broker.start.ready_file import NotAReadyFile, ReadyFile
 from broker.steering.journal.feed import CannotWrite, Feed, Source
 from broker.time.clock import PushedClock
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
             """Close them in order."""
 
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 EXIT_CANNOT_START = 1
 _REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
 

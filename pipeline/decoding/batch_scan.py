@@ -10,11 +10,11 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from crc32c import crc32c
 from numpy.typing import NDArray
 
 from pipeline.decoding.damage import Damage
 from pipeline.decoding.offset_order import disordered
+from protocol.checksums import crc32c
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,
     BATCH_HEADER_SIZE,

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from protocol.checksums import crc32c
 from protocol.records.errors import BatchDamagedError, MalformedRecordsError
 
 Buffer = bytes | bytearray | memoryview

@@ -9,8 +9,7 @@ from enum import IntEnum
 from struct import Struct, error
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from protocol.checksums import crc32c
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,
     BATCH_HEADER_SIZE,

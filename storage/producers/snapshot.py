@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
+from protocol.checksums import crc32c
 from protocol.records.batch import NO_SEQUENCE, decrement_sequence
 from storage.producers.state import BatchRange, ProducerEntry
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import structlog
+from broker.logs import Logger
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 MISSING_MS = 60_000
 """How long an unknown key id causes no further refresh (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
 _MOST_MISSING, _LONGEST_ID = 16, 1000

@@ -7,10 +7,9 @@ at its leader. A failure is logged and not retried; the records are archived any
 import asyncio
 from collections.abc import Iterator, Mapping
 
-import structlog
-
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic
 from broker.coordination.share_state.persister import SharePartitionKey
+from broker.logs import Logger
 from broker.partitions.share_partition.machine.acknowledge import DeadRecords
 from broker.partitions.share_partition.settings import dead_letter_topic
 from broker.replication.partition import ReplicatedPartition
@@ -35,7 +34,7 @@ _TOPIC_CONFIGS: Mapping[str, str | None] = {
     "message.timestamp.type": "CreateTime",
 }
 _AGAIN_LATER = frozenset({ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED})
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 
 
 class DeadLetters:

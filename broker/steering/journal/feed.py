@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 from uuid import UUID
 
-import structlog
-
+from broker.logs import Logger
 from broker.request.context import Exchange
 from broker.settings import BrokerSettings
 from broker.steering.journal.files import probe
@@ -28,7 +27,7 @@ from broker.steering.journal.writer import SIZE_BYTES, Begin
 from broker.time.clock import since_1970_ns, soon, utc_stamp
 from protocol.types import uuid_text
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _BATCH = 64
 _BATCH_BYTES = 256 * 1024
 _FLUSH_MS = 50

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
-import structlog
-
+from broker.logs import Logger
 from broker.request.context import Exchange
 from broker.steering.journal.entries import Decoded, decode, software, title
 from broker.steering.journal.mentioned import columns
@@ -36,7 +35,7 @@ try:
 except ImportError as error:
     raise ImportError("--otlp-endpoint needs OpenTelemetry: pip install 'understudy-kafka[otel]'") from error
 
-_log = structlog.get_logger(__name__)
+_log = Logger(__name__)
 _PATH = "/v1/traces"
 _MOST_RECORDS = 100
 """The maximum number of records per request whose headers are read; ``_MOST_BYTES`` bounds decompression."""
