@@ -64,6 +64,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
         # Responses that are not written yet.
         self._delayed: Parts = []
+        self._joined: Parts = []  # those of this turn, while further requests are queued
+        self._joined_bytes = 0
         self._had_metadata = False
 
         # What the serving task waits for; None while it is not waiting.
@@ -231,6 +233,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Close. Pending responses are still sent, unless ``reset``, or not ``waits`` and the client does not read."""
         if not reset:
             self._flush()
+        self._write_joined()
         self._closed = True
         self._connections.leave(self)
         self._release()
@@ -246,6 +249,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
         So that it changes neither what other brokers have nor, once it has started again, what this one has.
         """
+        self._write_joined()
         self._ended = self._closed = True
         self._frames.clear()
         if self._begun is not None:
@@ -275,7 +279,10 @@ class ClientConnection(asyncio.BufferedProtocol):
     # --- serving -----------------------------------------------------------------------------------------------------
 
     def _serve_at_once(self) -> None:
-        """Serve queued requests in the transport's callback, until one has to wait or the time slice is over."""
+        """Serve queued requests in the transport's callback, until one has to wait or the time slice is over.
+
+        Their responses are written together, except large ones.
+        """
         turn = Slices(_TURN_US) if len(self._frames) > 1 else None
         self._at_once = True
         while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
@@ -283,6 +290,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._queued_bytes -= len(frame)
             self._begun = begin(self._answer(frame))
         self._at_once = False
+        self._write_joined()
         self._server.actions.complete()
 
     def _wait_over(self) -> None:
@@ -424,7 +432,21 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._connections.idle.touch(self)
         if self._delayed:
             parts, self._delayed = self._delayed + parts, []
+        if self._at_once and self._frames:
+            together_bytes = self._joined_bytes + sum(map(len, parts))
+            if together_bytes < _JOIN_BELOW_BYTES:
+                self._joined += parts
+                self._joined_bytes = together_bytes
+                return
+        if self._joined:
+            parts, self._joined, self._joined_bytes = self._joined + parts, [], 0
         if len(parts) == 1:
             self.transport.write(parts[0])
         else:
+            write_parts(self.transport, parts, _JOIN_BELOW_BYTES)
+
+    def _write_joined(self) -> None:
+        """Write the responses of this turn that waited for the next one."""
+        if self._joined and not self._lost:
+            parts, self._joined, self._joined_bytes = self._joined, [], 0
             write_parts(self.transport, parts, _JOIN_BELOW_BYTES)

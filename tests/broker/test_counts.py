@@ -131,14 +131,30 @@ def test_a_request_that_has_nothing_to_wait_for_is_answered_where_it_is_read(mon
         await turns(4)  # until the task waits
         before = peer.wire.writes
         peer.send(frame + empty)
-        assert peer.wire.writes - before == 2
+        assert peer.wire.writes - before == 1
         end = 3
         peer.send(frames.fetch(cluster.partitions["t", 0].topic_id, offset=end, max_wait_ms=60_000) + frame)
         await turns(8)
-        assert peer.wire.writes - before == 2
+        assert peer.wire.writes - before == 1
         with Peer(cluster) as other:
             await other.ask(frame)
-        await inside.until(lambda: peer.wire.writes - before == 4)
+        await inside.until(lambda: peer.wire.writes - before == 3)
+
+    with_peer(body)
+
+
+def test_requests_of_one_read_are_answered_by_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small responses of a turn go out together; behind 64 KiB of them the next one is not held back."""
+    monkeypatch.setattr(client_connection, "_TURN_US", 60_000_000)  # a slow machine ends no turn
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        await peer.ask(frames.produce("t", records=700, size=100))
+        await turns(4)  # until the task waits
+        before = peer.wire.writes
+        peer.send(frames.produce("t", records=1, size=100) * 8)
+        assert peer.wire.writes - before == 1
+        peer.send(frames.fetch(cluster.partitions["t", 0].topic_id, offset=0) * 4)  # 70 KB each
+        assert peer.wire.writes - before > 2
 
     with_peer(body)
 

@@ -29,6 +29,22 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
 
 
 @on_each_loop
+async def test_requests_before_a_refused_one_are_answered() -> None:
+    """All three come in one read; the connection is closed behind the second response."""
+
+    async def answer(payload: bytes, _connection: Connection) -> bytes:
+        if payload == b"bad":
+            raise Disconnect("not like this")
+        return payload
+
+    async with serving(answer) as bench:
+        peer = await bench.connect()
+        peer.send(b"first", b"second", b"bad", b"behind")
+        assert [await peer.receive(), await peer.receive()] == [b"first", b"second"]
+        await peer.check_closed()
+
+
+@on_each_loop
 async def test_a_request_waits_for_the_one_before_it() -> None:
     """One at a time on a connection; other connections do not wait (core A.3)."""
     go = asyncio.Event()
