@@ -12,6 +12,7 @@ import contextlib
 import gc
 import importlib
 import json
+import operator
 import os
 import random
 import select
@@ -27,11 +28,12 @@ from typing import Any
 
 import pytest
 
-from tests.mutants.sites import CODES, COMPARISONS, ROOT, Site, counted, mutated, sites
+from tests.mutants.sites import CODES, COMPARISONS, EFFECTS, ROOT, Site, counted, mutated, sites
 
 FOLDERS = ("tests/handlers", "tests/coordination", "tests/scenarios", "tests/storage", "tests/broker")
 QUICK = "not interop and not nightly and not processes and not slow"
 HIT = "__site_reached__"
+OPERATORS = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
 PATIENCE_S = 60.0
 MOST_TESTS, MOST_OF_A_TABLE = 60, 400
 """Of the tests that pass a site, or enter a function of its file, so many of the shortest are run."""
@@ -179,9 +181,10 @@ class Plugin:
         self._quiet(session)
         seen: set[str] = set()
 
-        def reached(key: str, value: object) -> object:
-            seen.add(key)
-            return value
+        def reached(key: str, value: Any, other: Any = None, comparison: str = "") -> object:
+            if not comparison or value == other:
+                seen.add(key)
+            return OPERATORS[comparison](value, other) if comparison else value
 
         setattr(builtins, HIT, reached)
         for path in paths:
@@ -227,7 +230,7 @@ def known() -> dict[str, str]:
 def main() -> int:
     """Print the survivors and the sums; 1 if there is a survivor without a reason."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=(CODES, COMPARISONS), default=CODES)
+    parser.add_argument("--kind", choices=(CODES, COMPARISONS, EFFECTS), default=CODES)
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn by the seed; all without it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=[""], help="only files whose path has one of these in it")

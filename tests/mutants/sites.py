@@ -135,14 +135,23 @@ def mutated(kind: str, path: str, index: int) -> ast.Module:
     return cast("ast.Module", _Replaced({id(found.node): found.becomes}).visit(tree))
 
 
+def _values(node: ast.expr) -> list[ast.expr]:
+    """The arguments of a site's call: a chain of comparisons is one value."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return [node.left, node.comparators[0], ast.Constant(type(node.ops[0]).__name__)]
+    return [node]
+
+
 def counted(kind: str, path: str, call: str) -> ast.Module:
     """A file in which each site calls the builtin ``call`` with its index and its value, and is that value.
+
+    Of a comparison the values are both sides and the operator's name: its mutant differs only where they are equal.
 
     So does each function when it is entered, without an index: this finds the tests of tables at the top level.
     """
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     new: dict[int, ast.expr] = {
-        id(each.node): ast.Call(ast.Name(call, ast.Load()), [ast.Constant(f"{path}:{index}"), each.node], [])
+        id(each.node): ast.Call(ast.Name(call, ast.Load()), [ast.Constant(f"{path}:{index}"), *_values(each.node)], [])
         for index, each in enumerate(FINDERS[kind](tree))
     }
     changed = cast("ast.Module", _Replaced(new).visit(tree))
