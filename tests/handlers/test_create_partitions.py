@@ -4,6 +4,7 @@ import pytest
 
 from broker.handlers.create_partitions import API
 from broker.request.context import AclOperation, ResourceType
+from broker.settings.releases import release
 from protocol.errors import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -56,3 +57,24 @@ async def test_without_time_nothing_happens(timeout_ms: int, code: ErrorCode) ->
     answer = await stage.ask(API, CreatePartitionsRequest([to("t", 2)], timeout_ms, validate_only=True))
     assert [r.error_code for r in answer.results] == [code]
     assert len(stage.image.topics["t"].partitions) == 1
+
+
+@pytest.mark.parametrize(
+    ("emulated", "count", "codes"),
+    [
+        ("4.4", 10_000, [ErrorCode.NONE] * 2),
+        ("4.4", 10_001, [ErrorCode.POLICY_VIOLATION] * 2),
+        ("4.3", 10_000, [ErrorCode.NONE] * 2),
+        ("4.3", 10_001, [ErrorCode.UNKNOWN_SERVER_ERROR] * 2),
+    ],
+)
+async def test_a_request_adds_ten_thousand_partitions_at_most(
+    emulated: str, count: int, codes: list[ErrorCode]
+) -> None:
+    """One more fails all topics: with POLICY_VIOLATION since 4.4, before with an error that has no name."""
+    stage = AdminStage()
+    stage.connection.release = release(emulated)
+    for name in ("few", "many"):
+        stage.topic(name)
+    answer = await stage.ask(API, CreatePartitionsRequest([to("few", 2), to("many", count)], 1000, validate_only=True))
+    assert [r.error_code for r in answer.results] == codes

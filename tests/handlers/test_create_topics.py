@@ -99,6 +99,17 @@ async def test_more_partitions_than_an_int_counts(emulated: str, code: ErrorCode
     assert brief(answer.topics) == [("a", code, message), ("b", code, message)]
 
 
+@pytest.mark.parametrize(("emulated", "defaults"), [("2.3", False), ("2.4", True)])
+async def test_before_2_4_counts_have_no_defaults(emulated: str, defaults: bool) -> None:
+    """-1 is a number of its own then (KIP-464)."""
+    stage = AdminStage()
+    stage.connection.release = release(emulated)
+    partitions, factor = plain("a", -1), plain("b", factor=-1)
+    answer = await stage.ask(API, CreateTopicsRequest([partitions, factor], validate_only=True), 3)
+    expected = [ErrorCode.INVALID_PARTITIONS, ErrorCode.INVALID_REPLICATION_FACTOR]
+    assert [each.error_code for each in answer.topics] == ([ErrorCode.NONE] * 2 if defaults else expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("topics", "refused"),

@@ -117,6 +117,33 @@ def test_SHR_04_members_share_partitions(context: Context) -> None:
     assert sorted(map(len, owned)) == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("silent", [True, False])
+def test_SHR_06_members_that_go(context: Context, silent: bool) -> None:
+    """By a heartbeat or by silence: three tombstones and a new epoch; a group without members is Empty."""
+    first, second = ShareConsumer(context, "m1"), ShareConsumer(context, "m2")
+    assembled(context, first, second)
+    epoch, written = group(context).epoch, len(context.records)
+    if silent:
+        for _ in range(10):
+            context.advance(SESSION_MS // 9)
+            first.beat()
+    else:
+        assert second.beat(-1).member_epoch == -1
+        assert second.epoch == -1
+    kinds = [record.kind for record in context.records[written:] if isinstance(record, ShareGroupRecord)]
+    assert kinds[:4] == [
+        ShareGroupKind.CURRENT_MEMBER,
+        ShareGroupKind.TARGET_MEMBER,
+        ShareGroupKind.MEMBER_METADATA,
+        ShareGroupKind.GROUP_METADATA,
+    ]
+    assert list(group(context).members) == ["m1"]
+    assert group(context).epoch == epoch + 1
+    first.beat(-1)
+    assert (group(context).state_name, group(context).is_empty) == ("Empty", True)
+    assert not [key for key in context.timers if "share-session" in str(key)]
+
+
 @pytest.mark.parametrize(("name", "moves"), [("4.3", False), ("4.4", True)])
 def test_the_assignment_of_an_emptied_group(cluster: Cluster, name: str, moves: bool) -> None:
     """Since 4.4 the assignment has the group's epoch."""

@@ -180,6 +180,24 @@ def test_STR_08_STR_15_heartbeats_that_are_not_valid(context: Context, epoch: in
     assert len(context.records) == written
 
 
+@pytest.mark.parametrize(
+    ("topology", "code"),
+    [
+        (Topology(-1, STATELESS), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (Topology(0, [*STATELESS, *STATELESS]), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (Topology(0, STATELESS), None),
+    ],
+)
+def test_topologies_that_kafka_cannot_hold(context: Context, topology: Topology, code: ErrorCode | None) -> None:
+    """A negative epoch, and an id of two subtopologies: Kafka's StreamsTopology throws (groups E.3.4)."""
+    member = StreamsMember(context)
+    if code is None:
+        member.join()
+    else:
+        assert member.refused_join(topology=topology) is code
+        assert context.records == []
+
+
 def test_a_full_group_refuses_every_join(cluster: Cluster) -> None:
     """In 4.3 also that of a member that it has."""
     context = bench(cluster, max_size=1)

@@ -6,6 +6,7 @@ from broker.coordination.metadata import tokens
 from broker.coordination.metadata.image import ClusterImage
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import decode, encode
+from protocol.log_records.metadata_security import DelegationTokenRecord
 
 RULES = tokens.Rules("key", 1_000_000, 1000)
 NOW_MS = 5_000
@@ -39,6 +40,25 @@ def test_a_lifetime_without_end_can_be_written() -> None:
     token = tokens.create(rules, tokens.NewToken("User:owner", "User:owner", (), -1), "id", NOW_MS)
     assert (token.max_timestamp_ms, token.expiration_timestamp_ms) == (2**63 - 1, 2**63 - 1)
     assert decode(*encode(token)) == token
+
+
+@pytest.mark.parametrize(("lifetime_ms", "lives_ms"), [(1, 1), (999, 999), (1001, 1000), (0, 1000), (-1, 1000)])
+def test_a_token_lives_to_its_last_millisecond(lifetime_ms: int, lives_ms: int) -> None:
+    """It ends with its period or its lifetime, the earlier of both; after that it is neither renewed nor expired."""
+    wanted = tokens.NewToken("User:owner", "User:owner", (), lifetime_ms)
+    image = ClusterImage()
+    image.tokens["id"] = token = tokens.create(RULES, wanted, "id", NOW_MS)
+    assert token.expiration_timestamp_ms == NOW_MS + lives_ms
+    longest_ms = NOW_MS + (lifetime_ms if lifetime_ms > 0 else RULES.max_lifetime_ms)
+    for change in (tokens.renew, tokens.expire):
+        changed = change(image, RULES, RULES.hmac("id"), "User:owner", 0, NOW_MS + lives_ms)
+        assert isinstance(changed, DelegationTokenRecord)
+        assert changed.expiration_timestamp_ms == min(
+            longest_ms, NOW_MS + lives_ms + (RULES.expiry_time_ms if change is tokens.renew else 0)
+        )
+        with pytest.raises(KafkaError) as raised:
+            change(image, RULES, RULES.hmac("id"), "User:owner", 0, NOW_MS + lives_ms + 1)
+        assert raised.value.code is ErrorCode.DELEGATION_TOKEN_EXPIRED
 
 
 def test_many_owners_of_many_tokens_are_found_in_one_pass() -> None:

@@ -90,10 +90,12 @@ def test_OFF_06_a_member_commits_while_others_join(server: Server) -> None:
 
 
 def test_OFF_07_metadata_that_is_too_long(server: Server) -> None:
-    """Metadata that is too long gets 12 for that partition alone."""
+    """12 for that partition alone; quirk: units of UTF-16 are counted, not bytes."""
     wire = coordinated(server)
-    created(wire, "foo", 2)
-    assert committed(wire, one(metadata="m" * 4097), one(index=1, metadata="m" * 4096)) == [12, 0]
+    created(wire, "foo", 4)
+    metadata = ("m" * 4097, "m" * 4096, "ü" * 4096, "😀" * 2049)
+    offsets = [one(index=index, metadata=text) for index, text in enumerate(metadata)]
+    assert committed(wire, *offsets) == [12, 0, 0, 12]
 
 
 def test_OFF_10_an_id_that_no_topic_has(server: Server) -> None:
