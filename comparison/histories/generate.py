@@ -10,6 +10,7 @@ from comparison.histories.drawing.administration import Administration
 from comparison.histories.drawing.batches import Batches
 from comparison.histories.drawing.clients import Clients
 from comparison.histories.drawing.consumers import Consumers
+from comparison.histories.drawing.extremes import Extremes
 from comparison.histories.drawing.fields import Fields
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
@@ -360,6 +361,15 @@ class FieldGenerator(Fields, Generator):
         self._draws[self._fields] = 2 * usual
 
 
+class ExtremeGenerator(Extremes, Generator):
+    """Generates histories of requests with several entries and extreme numbers, among those of usual clients."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        usual = sum(self._draws.values())
+        self._draws[self._extremes] = 2 * usual
+
+
 KINDS: dict[
     str,
     type[Generator]
@@ -385,6 +395,7 @@ KINDS: dict[
     "batches": BatchGenerator,
     "uncommon": UncommonGenerator,
     "fields": FieldGenerator,
+    "extremes": ExtremeGenerator,
     "clients": Clients,
 }
 """Kind of history -> its generator."""

@@ -2,7 +2,8 @@
 
 The steps are those of histories. A step with `now` is sent at once, in the same burst as the step before it; before
 every other one the play waits until the cluster is quiet. A request that waits stays pending meanwhile, and what is
-sent on its connection is queued behind it. `cut` closes a connection, `pause` and `resume` stop a broker for a while.
+sent on its connection is queued behind it. `cut` closes a connection, `await` waits
+for the end of short waits, `pause` and `resume` stop a broker for a while.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from comparison.histories import end_state
 from comparison.histories.multi_broker import broker_of
 from comparison.histories.play import BUILDERS
 from comparison.histories.quiescence import wait_metadata
+from comparison.histories.quiet_shares import wait_initialized
 from comparison.histories.step_request import Settle, Step, StepRequest
 from comparison.rules import comparable
 from comparison.target import Target
@@ -28,6 +30,8 @@ from protocol.messages.describe_cluster import DescribeClusterRequest
 
 QUIET_S = 0.05
 """A cluster is quiet when nothing has arrived for so long."""
+LAST_QUIET_S = 0.3
+"""The same at the end of a script: what has not arrived by then waits."""
 ANSWERED_WITHIN_S = 1.5
 """Limit of the time in which a request that need not wait is answered."""
 NEARLY_OVER_MS = 200
@@ -72,23 +76,27 @@ class Play:
     pending: dict[str, list[_Sent]] = field(default_factory=dict)
     responses: dict[int, tuple[_Sent, Any]] = field(default_factory=dict)
     burst: int = 0
+    since: end_state.Ends = field(default_factory=dict)
 
     def run(self, steps: Sequence[Step]) -> Outcome:
         """Play the steps, wait for what answers soon, and return the outcome."""
-        since = end_state.ends_of_one(self.target)
+        self.since = end_state.ends_of_one(self.target)
         for number, step in enumerate(steps):
             if not step.get("now") or self._changes_metadata():
                 self._settle()
                 self.burst += 1
             if step["do"] == "cut":
                 self._cut(step["c"])
+            elif step["do"] == "await":
+                self._await()
             elif step["do"] in STEERED:
                 self._steer(step["do"], step["broker"])
             else:
                 self._send(number, step)
-        self._settle()
-        self._collect_until(lambda: all(each.left_ms() > LONG_MS for each in self._waiting()), LONG_MS / 1000)
-        at_end = self._at_end(since)  # before the connections close: then what is queued there would be served
+        self._await()
+        while any(self._waiting()) and self._collect(LAST_QUIET_S):
+            pass
+        at_end = self._at_end()  # before the connections close: then what is queued there would be served
         for connection in list(self.pending):
             self._over(connection, WAITS)
         return {**self._responses(), **at_end()}
@@ -170,19 +178,32 @@ class Play:
     def _settle(self) -> None:
         """Wait until the cluster is quiet."""
         self._collect_until(lambda: all(each.may_wait for each in self._waiting()), ANSWERED_WITHIN_S)
-        if any(
-            sent.request.settle is Settle.METADATA for sent, _ in self.responses.values() if sent.burst == self.burst
-        ):
+        if self._changes_metadata():
             wait_metadata(self.target)
+        for group in self._share_groups():
+            wait_initialized(self.target, self.since, group)
         self._quiet()
         while any(0 < each.left_ms() < NEARLY_OVER_MS for each in self._waiting()):
             self._collect(NEARLY_OVER_MS / 1000)
             self._quiet()
 
+    def _of_this_burst(self) -> list[StepRequest]:
+        sent = [*self._waiting(), *(each for each, _ in self.responses.values())]
+        return [each.request for each in sent if each.burst == self.burst]
+
     def _changes_metadata(self) -> bool:
         """Whether a request of this burst changes metadata: a broker applies it soon after the response."""
-        sent = [*self._waiting(), *(each for each, _ in self.responses.values())]
-        return any(each.request.settle is Settle.METADATA and each.burst == self.burst for each in sent)
+        return any(request.settle is Settle.METADATA for request in self._of_this_burst())
+
+    def _share_groups(self) -> set[str]:
+        """Return the share groups whose members this burst changes: Kafka initializes their state afterwards."""
+        beats = (each for each in self._of_this_burst() if each.key is ApiKey.SHARE_GROUP_HEARTBEAT)
+        return {each.about for each in beats}
+
+    def _await(self) -> None:
+        """Wait until every wait that ends soon is over."""
+        self._settle()
+        self._collect_until(lambda: all(each.left_ms() > LONG_MS for each in self._waiting()), 2 * LONG_MS / 1000)
 
     def _quiet(self) -> None:
         """Wait until nothing arrives, though the brokers had the processor since."""
@@ -232,12 +253,12 @@ class Play:
             shown[f"{number} {title}"] = {"when": sent.when, "version": version, "response": value}
         return shown
 
-    def _at_end(self, since: end_state.Ends) -> Callable[[], Outcome]:
+    def _at_end(self) -> Callable[[], Outcome]:
         """Read logs and the coordinators' records; return a function that makes them comparable."""
         logs = end_state.of_one(self.target)
         written: dict[tuple[str, str], list[Any]] = {}
-        for _, topic, partition in since:
-            for record in end_state.coordinators_log(self.target, since, topic, partition):
+        for _, topic, partition in self.since:
+            for record in end_state.coordinators_log(self.target, self.since, topic, partition):
                 written.setdefault((topic, _owner(record)), []).append(record)
 
         def shown() -> Outcome:

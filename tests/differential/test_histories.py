@@ -11,6 +11,7 @@ import pytest
 from comparison.exchange import as_recorded
 from comparison.histories.run import Histories, load_history, save
 from tests.clients.targets import CACHE, oracle_release
+from tests.differential import overlaps
 from tests.differential.conftest import REPORTS
 from tests.differential.many import clusters
 from tests.storage.kafka_tools import need_kafka
@@ -96,7 +97,7 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 
 @pytest.mark.nightly
 @pytest.mark.timeout(NIGHTLY_S)
-@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches", "uncommon"])
+@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches", "uncommon", "extremes"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
     """SCRAM users, quotas, features, ACLs, tokens, several entries, uncommon requests; boundary and hostile values."""
     for (only,) in clusters(tmp_path, kind):
@@ -109,6 +110,20 @@ def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Conf
 def test_histories_that_overlap(histories: Histories, pytestconfig: pytest.Config, kind: str) -> None:
     """Requests that wait, that are queued behind others and that are sent together: Kafka shows each outcome, too."""
     check(histories, of_tonight(range(-9_400, -9_000), 10), pytestconfig, kind=f"overlapping_{kind}")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", overlaps.ONE)
+def test_scripts_that_overlap(histories: Histories, name: str) -> None:
+    """What happens beside a request that waits ends it as in Kafka, with the same response."""
+    assert not histories.outcomes.play(overlaps.ONE[name]).differences
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", overlaps.THREE)
+def test_scripts_that_overlap_on_three_brokers(histories_of_three: Histories, name: str) -> None:
+    """Waits for in-sync replicas and waits at a leader that changes end as in Kafka."""
+    assert not histories_of_three.outcomes.play(overlaps.THREE[name]).differences
 
 
 @pytest.mark.nightly
