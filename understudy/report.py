@@ -31,6 +31,9 @@ def main(argv: Sequence[str]) -> int:
         help="names of reports (default: all), and the data directory of a broker, or the folder that contains several",
     )  # fmt: skip
     parser.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal`: lag over time")
+    parser.add_argument(
+        "--history", metavar="PATH", help="histories of clients, as JSON lines: what is lost, by its ids"
+    )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
     spark_command.spark_above(parser)
     parser.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")

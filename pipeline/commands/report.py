@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pipeline.audits.engine import EngineError
 from pipeline.audits.sidecar_files import Tree
+from pipeline.client_history import HistoryError, read
 from pipeline.commands.engines import needs_duckdb, reader_for
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, code_of, refuse
@@ -33,7 +34,7 @@ def main(arguments: Mapping[str, Any]) -> int:
             return 0
         wanted = registry.chosen(arguments["only"], arguments["without"], journal=arguments["journal"] is not None)
         text, summary = written(arguments, wanted, selection_of(arguments), progress)
-    except (NoSuchReportError, ChoiceError) as error:
+    except (NoSuchReportError, ChoiceError, HistoryError) as error:
         refuse(PROGRAM, error)
     except (DamagedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
@@ -108,14 +109,15 @@ def written(
 def reported(
     arguments: Mapping[str, Any], wanted: list[Question], selection: Selection, progress: Progress
 ) -> answers.Report:
-    """Return all results. Raises FileNotFoundError, EngineError, DamagedError."""
+    """Return all results. Raises FileNotFoundError, EngineError, DamagedError, HistoryError."""
     directory, journal = arguments["dir"], arguments["journal"]
+    histories = read(arguments["history"]) if arguments.get("history") else None
     needs_duckdb()
     from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB
 
     paths = [directory, journal] if journal else [directory]
     reader = reader_for(arguments, paths, progress, records=any("records" in each.needs for each in wanted))
-    return answered(DuckReportTables(directory, journal, selection, reader), arguments, wanted, progress)
+    return answered(DuckReportTables(directory, journal, selection, reader, histories), arguments, wanted, progress)
 
 
 def answered(

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pipeline.audits.registry import checks
+from pipeline.client_history import TABLES as HISTORY_TABLES
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.reader import Reader
 from pipeline.duck.tables import DuckTables, register_journal
@@ -19,7 +20,7 @@ from pipeline.reports import asking, records
 from pipeline.reports.asking import JOURNAL_VIEWS, Selection
 from pipeline.reports.json_shape import STRUCTS, json_paths, schema_number, shown_bytes, value_kind
 
-_LOSSES: Final = ("offset-hole", "high-watermark-beyond-end", "sequence-gap")
+_LOSSES: Final = ("offset-hole", "high-watermark-beyond-end", "sequence-gap", "history-absent")
 _ABSENT: Final = pa.schema(
     [
         pa.field("topic", pa.string()),
@@ -47,9 +48,20 @@ _FIELDS: Final = ("path", "types", "is_null", "example")
 class DuckReportTables(DuckTables):
     """The tables of a data directory and a journal. `prepare` makes them, `forget` releases their memory."""
 
-    def __init__(self, path: str, journal: str | None, selection: Selection, reader: Reader | None = None) -> None:
-        """Open the data. Raises FileNotFoundError: no such directory, or nothing in it that is selected."""
+    def __init__(
+        self,
+        path: str,
+        journal: str | None,
+        selection: Selection,
+        reader: Reader | None = None,
+        histories: Mapping[str, list[dict[str, Any]]] | None = None,
+    ) -> None:
+        """Open the data; ``histories``: rows of `pipeline.client_history.read`.
+
+        Raises FileNotFoundError: no such directory, or nothing in it that is selected.
+        """
         super().__init__(path, journal, reader)
+        self._histories = histories or {name: [] for name in HISTORY_TABLES}
         self.selection = selection
         self.topics = asking.wanted_topics(selection, path, (each.topic for each in self.files))
         self.arguments = asking.arguments_of(selection)
@@ -101,10 +113,12 @@ class DuckReportTables(DuckTables):
         """Make the tables of what is lost, from the findings of the audit's checks."""
         engine = self.engine
         engine.table("acknowledged_absent", _ABSENT.empty_table())
+        self.add(HISTORY_TABLES, self._histories)
         for check in (*_LOSSES, *(["acknowledged-absent"] if with_journal else [])):
             engine.view(check.replace("-", "_"), checks()[check].sql)
         self._view("lost_ranges")
         self._view("still_there")
+        self._view("lost_ids")
         rows = engine.plain("SELECT * FROM still_there").to_pylist()
         for number, row in enumerate(rows):
             row["keys"] = _keys_of(row) if number < _RANGES_WITH_KEYS else None

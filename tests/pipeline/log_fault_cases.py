@@ -216,3 +216,19 @@ def retention_overdue(where: Planting, topic: str) -> Places:
         log.roll()
     log.data(3)
     return {"retention-overdue": {(0, 0), (0, 3)}}
+
+
+@plant
+def retention_by_size_overdue(where: Planting, topic: str) -> Places:
+    """What is behind the second of four is all that is kept. One topic keeps a byte more, another one is compacted."""
+    for name, more, policy in (
+        (topic, 0, "delete"), (f"{topic}-within", 1, "delete"), (f"{topic}-compacted", 0, "compact"),
+    ):  # fmt: skip
+        log = where.shelf(name, cleanup_policy=policy)
+        sizes = []
+        for _ in range(4):
+            log.data(3, at_ms=where.now_ms - 7_200_000)
+            sizes.append(log.log_path.stat().st_size)
+            log.roll()
+        where.configs[name]["retention.bytes"] = str(sum(sizes[2:]) + more)
+    return {"retention-overdue": {(0, 0), (0, 3), (f"{topic}-within", 0, 0)}}

@@ -322,6 +322,14 @@ def batch_of_another_codec(where: Planting, topic: str) -> Places:
 
 
 @plant
+def batch_of_other_times(where: Planting, topic: str) -> Places:
+    """A client's times, though the broker has stamped all batches; the ones before are right."""
+    log = where.shelf(topic, message_timestamp_type="LogAppendTime")
+    log.data(3, log_append_time=True)
+    return {"batch-setting": {(0, log.data(3))}}
+
+
+@plant
 def batch_beyond_the_largest(where: Planting, topic: str) -> Places:
     """The topic has had this max.message.bytes since it was created."""
     log = where.shelf(topic, max_message_bytes="500")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.client_history import read
 from pipeline.reports import answers, registry
 from pipeline.reports.asking import Selection
 from pipeline.reports.duck_tables import DuckReportTables
@@ -12,13 +13,19 @@ from protocol.log_records.transaction import TransactionState
 from tests.pipeline import broker_faults, reported
 from tests.pipeline.fault_files import TIMEOUT_MS, Planting
 from tests.pipeline.group_fault_cases import clean_groups
+from tests.pipeline.history_writer import History
 from tests.pipeline.journal_lines import Wiring
 from understudy.cli import main
 
 
-def rows(name: str, root: Path, journal: Path | None = None, topics: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def rows(
+    name: str, root: Path, journal: Path | None = None, topics: tuple[str, ...] = (), history: Path | None = None
+) -> list[dict[str, Any]]:
     """The rows of one report."""
-    tables = DuckReportTables(str(root), None if journal is None else str(journal), Selection(topics))
+    histories = None if history is None else read(str(history))
+    tables = DuckReportTables(
+        str(root), None if journal is None else str(journal), Selection(topics), histories=histories
+    )
     try:
         wanted = registry.chosen([name], journal=journal is not None)
         tables.prepare(wanted)
@@ -121,6 +128,33 @@ def test_lost_names_offsets_evidence_replicas_and_keys(tmp_path: Path) -> None:
     assert {row["what"] for row in rows("lost", tmp_path / "data")} == {what for what, *_ in found} - {
         "acknowledged, and not in the log"
     }
+
+
+def test_lost_names_records_by_the_ids_of_clients(tmp_path: Path) -> None:
+    """Of a hole in the log, and of acknowledged records behind its end; none of what is there or was deleted."""
+    where = Planting(tmp_path / "data")
+    orders = where.shelf("orders")
+    orders.data(3)
+    orders.data(2, base_offset=5)
+    where.shelf("late", start=20).data(1)
+    where.close()
+    (tmp_path / "history").mkdir()
+    history = History(tmp_path / "history", "writer")
+    for topic, offsets in (("orders", (1, 3, 4, 6, 9, 10)), ("late", (7, 20))):
+        for offset in offsets:
+            history.write("sent", id=f"order-{offset}", topic=topic)
+            history.write("acknowledged", id=f"order-{offset}", topic=topic, partition=0, offset=offset)
+    history.close()
+    found = {
+        (row["what"], row["topic"], row["first_offset"], row["last_offset"]): row["ids"]
+        for row in rows("lost", tmp_path / "data", history=tmp_path / "history")
+    }
+    assert found == {
+        ("missing between two batches", "orders", 3, 4): ["order-3", "order-4"],
+        ("recorded by a client, and not in the log", "orders", 3, 4): ["order-3", "order-4"],
+        ("recorded by a client, and not in the log", "orders", 9, 10): ["order-10", "order-9"],
+    }
+    assert [row["ids"] for row in rows("lost", tmp_path / "data")] == [None]
 
 
 def test_nothing_is_lost_in_a_sound_directory(tmp_path: Path) -> None:

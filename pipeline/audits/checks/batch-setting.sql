@@ -1,7 +1,7 @@
 -- title: a batch that its topic's settings do not allow
 -- severity: warning
 -- The topic has had this setting since it was created, and it was never changed: a batch is larger than max.message.bytes, or has another
--- codec than compression.type, or a segment of several batches is larger than segment.bytes, or a record was older when the topic was created
+-- codec than compression.type, or another kind of times than message.timestamp.type, or a segment of several batches is larger than segment.bytes, or a record was older when the topic was created
 -- than message.timestamp.before.max.ms ever allows, by a minute at least. No broker appends that: the log, or the metadata, is of another topic.
 -- (A topic of a cluster that was migrated from ZooKeeper is older than its metadata.) Sizes of compacted topics are not checked, since the cleaner compresses batches again.
 WITH entries AS (
@@ -16,7 +16,7 @@ created AS (
 kept AS (
   SELECT topic_settings.topic AS kept_topic, name, max(value) AS value
   FROM topic_settings JOIN created ON created.topic = topic_settings.topic
-  WHERE name IN ('max.message.bytes', 'compression.type', 'segment.bytes', 'message.timestamp.before.max.ms')
+  WHERE name IN ('max.message.bytes', 'compression.type', 'segment.bytes', 'message.timestamp.before.max.ms', 'message.timestamp.type')
   GROUP BY topic_settings.topic, name HAVING count(*) = 1 AND max(offset) < max(first_partition_offset)
 ),
 segments AS (
@@ -26,6 +26,10 @@ segments AS (
 SELECT directory, topic, partition, base_offset AS offset, name AS setting, value, codec AS actual, segment
 FROM batches JOIN kept ON kept_topic = topic AND name = 'compression.type'
 WHERE damage IS NULL AND NOT is_control AND value <> 'producer' AND codec <> CASE value WHEN 'uncompressed' THEN 'none' ELSE value END
+UNION ALL
+SELECT directory, topic, partition, base_offset, name, value, if(timestampType = 1, 'LogAppendTime', 'CreateTime'), segment
+FROM batches JOIN kept ON kept_topic = topic AND name = 'message.timestamp.type'
+WHERE damage IS NULL AND NOT is_control AND magic > 0 AND value <> if(timestampType = 1, 'LogAppendTime', 'CreateTime')
 UNION ALL
 SELECT directory, topic, partition, base_offset, name, value, CAST(size AS STRING), segment
 FROM batches JOIN partitions USING (directory, topic, partition) JOIN kept ON kept_topic = topic AND name = 'max.message.bytes'

@@ -23,3 +23,8 @@ FROM committed JOIN logs USING (topic, partition) WHERE committed_offset < log_s
 UNION ALL
 SELECT NULL, topic, partition, offset, offset + count - 1, count, 'acknowledged, and not in the log', concat('client ', client_id)
 FROM acknowledged_absent JOIN wanted_topics USING (topic)
+UNION ALL
+SELECT NULL, topic, partition, min(offset), max(offset), count(*), 'recorded by a client, and not in the log', concat('client ', client)
+FROM (SELECT topic, partition, offset, client, offset - row_number() OVER (PARTITION BY topic, partition, client ORDER BY offset) AS island
+      FROM (SELECT DISTINCT topic, partition, offset, client FROM history_absent JOIN wanted_topics USING (topic)))
+GROUP BY topic, partition, client, island
