@@ -1,4 +1,4 @@
-"""Verbs about brokers and coordinators."""
+"""Verbs about brokers, controllers and coordinators."""
 
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -48,6 +48,14 @@ class BrokerState(TypedDict):
     state: State
 
 
+class ControllerState(TypedDict):
+    """A controller after it was killed, stopped or started."""
+
+    id: int
+    state: Literal["running", "down"]
+    controller: Annotated[int, About("id of the active controller; -1: there is none now")]
+
+
 class BrokerRemoved(TypedDict):
     """A broker that was removed from the cluster."""
 
@@ -85,6 +93,13 @@ VERBS = (
          "repair failed log directories: as in Kafka, the broker restarts to use them again", answer=BrokerState),
     Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
          answer=BrokerState),
+    Verb("controllers kill", "POST", "/v1/controllers/{controller}/kill", "controllers[controller].kill()",
+         "kill a controller of several: the others miss it, and elect another, after some seconds",
+         answer=ControllerState),
+    Verb("controllers stop", "POST", "/v1/controllers/{controller}/stop", "controllers[controller].stop()",
+         "stop a controller of several; if it is the active one, another is elected at once", answer=ControllerState),
+    Verb("controllers start", "POST", "/v1/controllers/{controller}/start", "controllers[controller].start()",
+         "start a controller again; it follows the active one", answer=ControllerState),
     Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",
          "move the coordinator of a group or a transactional id", body=CoordinatorMove,
          answer=CoordinatorMoved),

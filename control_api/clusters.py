@@ -17,6 +17,9 @@ class NewCluster(TypedDict, total=False):
         str, About("a name for people, such as that of a test; by default cluster-ID", least=1, most=250, such="test_a")
     ]
     brokers: Annotated[int, About("number of brokers", least=1, most=100, default=1)]
+    controllers: Annotated[
+        int, About("number of controllers; with 1 the first broker is the controller", least=1, most=9, default=1)
+    ]
     topics: Annotated[
         Mapping[str, Annotated[int, About(least=1, most=100_000, such=3)]],
         About("topics to create: name -> number of partitions", such={"orders": 3}),

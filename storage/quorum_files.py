@@ -7,6 +7,7 @@ controller when the directory is formatted.
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from storage.files import Files
@@ -85,8 +86,12 @@ def _state(files: Files) -> dict[str, Any]:
     return state if isinstance(state, dict) else {}
 
 
-def write_quorum_state(files: Files, leader_id: int, epoch: int, *, recorded: bool = False) -> None:
+def write_quorum_state(
+    files: Files, leader_id: int, epoch: int, *, voters: Sequence[int] = (), recorded: bool = False
+) -> None:
     """Write ``quorum-state``: ``leader_id`` leads in ``epoch``. By default in version 0, for static voters.
+
+    Without ``voters`` the leader is the only one.
 
     If voters are ``recorded`` in the log (kraft.version 1), or the file has version 1 already, it is written in
     version 1, without a vote.
@@ -101,7 +106,7 @@ def write_quorum_state(files: Files, leader_id: int, epoch: int, *, recorded: bo
             "leaderEpoch": epoch,
             "votedId": -1,
             "appliedOffset": 0,
-            "currentVoters": [{"voterId": leader_id}],
+            "currentVoters": [{"voterId": each} for each in voters or (leader_id,)],
             "data_version": 0,
         }
     files.replace(QUORUM_STATE, json.dumps(state, separators=(",", ":")).encode())

@@ -91,7 +91,15 @@ def server(broker_with: BrokerWith, journal: str) -> Server:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
     }
-    return broker_with(brokers=3, topics=["orders:3"], settings=settings, journal=journal, schema_registry=0)
+    return broker_with(
+        brokers=3,
+        controllers=3,
+        topics=["orders:3"],
+        settings=settings,
+        journal=journal,
+        schema_registry=0,
+        seed=5,  # broker 1 leads partition 0
+    )
 
 
 @pytest.fixture
@@ -140,9 +148,9 @@ def staged(server: Server, task: str) -> Iterator[str]:
             task = re.sub(r'(faults/|faults\["|show |remove )1', rf"\g<1>{fault['id']}", task)
         if "restore" in task:
             server.control("POST", "/v1/snapshots")
-        if "brokers" in task and ("start" in task or "resume" in task):
-            number = re.findall(r"[23]", task)[0]
-            server.control("POST", f"/v1/brokers/{number}/{'kill' if 'start' in task else 'pause'}")
+        if re.search("brokers|controllers", task) and ("start" in task or "resume" in task):
+            nodes, number = re.findall(r"(brokers|controllers)\D*(\d+)", task)[0]
+            server.control("POST", f"/v1/{nodes}/{number}/{'kill' if 'start' in task else 'pause'}")
         if "repair" in task:
             server.control("POST", f"/v1/brokers/{re.findall(r'[23]', task)[0]}/log-dir/fail")
         with a_cluster_if_named(server, task) as task:

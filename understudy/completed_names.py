@@ -13,6 +13,7 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
     "transactional_id": ("transactions list", "transactions", "transactional_id"),
     "producer_id": ("producers list", "producers", "producer_id"),
     "broker": ("cluster", "brokers", "id"),
+    "controller": ("cluster", "controllers", "id"),
     "fault": ("faults list", "faults", "id"),
     "snapshot": ("snapshots list", "snapshots", "id"),
     "user": ("users list", "users", "name"),

@@ -85,7 +85,7 @@ def valued(option: str, value: str) -> list[str]:
 def listed(name: str, values: Iterable[object]) -> str:
     """Join the values of an option; a single broker id keeps a comma, since a plain number is a count."""
     text = ",".join(map(str, values))
-    return f"{text}," if name == "brokers" and "," not in text else text
+    return f"{text}," if name in {"brokers", "controllers"} and "," not in text else text
 
 
 def environment() -> dict[str, str]:

@@ -22,6 +22,7 @@ class StartOptions(TypedDict, total=False):
     port: int | str | Iterable[int]
     advertise: str
     listeners: Iterable[str]
+    controllers: int | Iterable[int]
     controller_port: int
     topics: Iterable[str] | Mapping[str, int]
     add_scram: Iterable[str]

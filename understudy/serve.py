@@ -59,6 +59,13 @@ OPTIONS = (
         "PORT",
         "port of the controller, for clients with bootstrap.controllers; 0: a free port; by default it has no listener",
     ),
+    Option(
+        "controllers",
+        "N|ID,ID,...",
+        "number of controllers, or their ids; from 2 on they are nodes of their own, with ids from 3000; with 1 the "
+        "first broker is the controller",
+        "1",
+    ),
     Option("topic", "NAME[:PARTITIONS[:KEY=VALUE,...]]", "topic to create at startup", repeatable=True),
     Option(
         "add-scram",

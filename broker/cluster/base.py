@@ -23,6 +23,7 @@ from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.request.api import AnyApi
+from broker.request.forwarding import FORWARDING
 from broker.request.node import Node
 from broker.request.old_refusals import OLD_REFUSALS
 from broker.request.read_only import refuse_changes
@@ -54,7 +55,11 @@ class ClusterBase:
         self.options, self.clock, self._tasks = options, clock, tasks
         self.seed = new_seed() if options.seed is None else options.seed
         self.controller_id = options.broker_ids[0]
-        """The broker whose directory holds the metadata log; its settings and quotas are the controller's."""
+        """The broker whose settings and quotas are the controller's; unless there are controllers of their own, its
+        directory holds the metadata log.
+        """
+        self.controllers: dict[int, Node] = {}
+        """Controllers that are nodes of their own."""
         self.controller_listener: OpenListener | None = None
         """The controller's own listener, if it has one and it is bound."""
         self.nodes: dict[int, Node] = {}
@@ -73,7 +78,9 @@ class ClusterBase:
         self.recent_ports = RecentPorts()
         """Ports that listeners do not get from the system: those of other clusters of the process, until lately."""
         self.shares = file_limits.shares(
-            options.brokers, on_disk=bool(options.data_dirs), listeners=2 + sum(map(len, options.listeners))
+            options.brokers,
+            on_disk=bool(options.data_dirs),
+            listeners=2 + len(options.controller_ids) + sum(map(len, options.listeners)),
         )
         self.descriptors = Descriptors(
             self.shares.files or DEFAULT_MOST, spare=file_limits.SPARE, on_shortage=file_limits.ShortageLog(clock).warn
@@ -94,14 +101,29 @@ class ClusterBase:
         self.between_brokers: Callable[[], Awaitable[None]] | None = None
         self.metadata: MetadataController
         self.quorum: Quorum
+        self.metadata_partition: ReplicatedPartition
         self.controller_log: MetadataLog
-        self.metadata_log: PartitionLog
-        self.metadata_snapshots: MetadataSnapshots
+        self.metadata_snapshots: dict[int, MetadataSnapshots] = {}
+        """Of each controller that is up."""
 
     @property
     def image(self) -> ClusterImage:
         """The current metadata image."""
         return self.metadata.machine.image
+
+    @property
+    def all_nodes(self) -> list[Node]:
+        """The nodes that have directories and listeners: controllers of their own, and brokers."""
+        return [*self.controllers.values(), *self.nodes.values()]
+
+    def has_metadata(self, node: Node) -> bool:
+        """Whether a broker is the controller too, and has the metadata log in its first directory."""
+        return not self.options.controller_ids and node.id == self.controller_id
+
+    @property
+    def metadata_log(self) -> PartitionLog:
+        """The active controller's log. Raises KafkaError if there is none."""
+        return self.metadata_partition.led_by(self.quorum.leader_id)
 
     @property
     def settings(self) -> BrokerSettings:
@@ -128,6 +150,8 @@ class ClusterBase:
 
     def allocate_producer_ids(self) -> range:
         """Allocate a block of producer ids (KIP-730)."""
+        if not self.metadata.active:
+            return range(0)
         machine, start = self.metadata.machine, self.image.next_producer_id
         self.metadata.submit(machine.allocate_producer_ids)
         return range(start, self.image.next_producer_id)
@@ -144,6 +168,7 @@ class ClusterBase:
                 self.producer_timelines.middleware,
                 *((self.faults.apply,) if self.faults.faults else ()),
                 answer_errors,
+                *((FORWARDING,) if self.options.controller_ids else ()),
                 *((refuse_changes,) if self.options.read_only else ()),
                 OLD_REFUSALS,
             ),
@@ -203,6 +228,8 @@ class ClusterBase:
         }
         if unknown:
             settings["listener.security.protocol.map"] = ",".join([protocols, *unknown])
+        if node.is_controller:
+            return {**settings, "controller.listener.names": node.endpoints[0].name}
         if self.controller_listener is not None and node.id == self.controller_id:
             settings["controller.listener.names"] = self.controller_listener.name
             settings["listeners"] += f",{self.controller_listener.as_listener}"

@@ -8,6 +8,7 @@ from anyio.abc import TaskGroup
 from broker.cluster.base import ClusterBase
 from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener
+from broker.cluster.controllers import ControllerLifecycle
 from broker.cluster.coordinators import LOADERS
 from broker.cluster.data_directories import check_data_directories, with_found_ids
 from broker.cluster.emulation import apply_producer_rules, apply_release_defaults, feature_levels, versions_of
@@ -17,7 +18,7 @@ from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.rebuilding import Rebuilding
 from broker.cluster.registration import fence_the_absent, join, register, register_controller, unfence
 from broker.cluster.snapshots import Snapshots
-from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
+from broker.cluster.startup import create_topics, create_users, load_logs, open_controllers, open_metadata, open_node
 from broker.logs import Logger
 from broker.options import ServeOptions
 from broker.replication.partition import ReplicatedPartition
@@ -40,8 +41,10 @@ class Cluster(ClusterBase):
         super().__init__(with_found_ids(options), clock, tasks)
         self.maintenance = Maintenance(self)
         self.metadata_publisher = MetadataPublisher(self, LOADERS, self.maintenance)
-        self.controller = None if self.options.controller is None else ControllerListener(self, self.options.controller)
+        combined = self.options.controllers if not self.options.controller_ids else ()
+        self.controller = ControllerListener(self, combined[0]) if combined else None
         self.lifecycle = Lifecycle(self, self.maintenance, self.metadata_publisher)
+        self.controller_lifecycle = ControllerLifecycle(self, self.maintenance, self.lifecycle)
         self.rebuilding = Rebuilding(self)
         self.snapshots = Snapshots(self)
         self.beside = Beside()
@@ -75,7 +78,7 @@ class Cluster(ClusterBase):
     @property
     def topics_state(self) -> object:
         """A value that changes whenever topics may have been created or deleted."""
-        return self.metadata_log, self.metadata_log.log_end_offset
+        return self.metadata, self.image.offset
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
         """Return ids and names of all topics."""
@@ -92,14 +95,14 @@ class Cluster(ClusterBase):
         check_data_directories(self.options)
         self.open_state()
         self.snapshots.discard_left()
-        for node in self.nodes.values():
+        for node in self.all_nodes:
             await self.bind(node)
         if self.controller is not None:
             await self.controller.bind()
         self.begin()
         create_topics(self, self.options.topics)
         create_users(self)
-        for node in self.nodes.values():
+        for node in self.all_nodes:
             await self.servers[node].accept()
         if self.controller is not None:
             await self.controller.accept()
@@ -109,6 +112,7 @@ class Cluster(ClusterBase):
         self.random.seed(self.seed)
         if self.options.seed is not None or not self.cluster_id:
             self.cluster_id = uuid_text(self.new_uuid())
+        open_controllers(self, self.maintenance)
         for broker_id in list(self.nodes) or self.options.broker_ids:
             open_node(self, broker_id, self.maintenance)
         self.metadata = open_metadata(self, self.metadata_publisher)
@@ -117,7 +121,8 @@ class Cluster(ClusterBase):
         """Load the metadata and logs, register the brokers, start periodic work. ``restored``: keep incarnations."""
         self.metadata.load()
         self._record_voters()
-        register_controller(self, same_life=restored)
+        for controller_id in self.quorum.controllers:
+            register_controller(self, controller_id, same_life=restored)
         self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
         for node in self.nodes.values():
             load_logs(self, node, self.metadata_publisher)
@@ -148,15 +153,18 @@ class Cluster(ClusterBase):
         return unclean if len(unclean) < len(self.nodes) else []
 
     def _record_voters(self) -> None:
-        """Set the quorum's address: the controller's listener, or else the first listener of its broker."""
+        """Set the controllers' addresses: their listeners, or else the first listener of the controller's broker."""
         quorum = self.quorum
-        if self.controller is not None:
-            assert self.controller_listener is not None, "it is bound"
-            at = self.controller_listener
-            quorum.listener, quorum.address, quorum.listens = at.name, (at.host, at.port), True
-        else:
-            endpoint, port = next(iter(self.nodes[self.controller_id].bound.values()))
-            quorum.address = endpoint.host_for_clients, endpoint.port_for_clients(port)
+        quorum.listens = self.controller is not None or bool(self.controllers)
+        if quorum.listens:
+            quorum.listener = self.options.controllers[0].name
+        for controller in quorum.controllers.values():
+            if self.controller_listener is not None:
+                controller.address = self.controller_listener.host, self.controller_listener.port
+            else:
+                node = self.controllers.get(controller.id) or self.nodes[controller.id]
+                endpoint, port = next(iter(node.bound.values()))
+                controller.address = endpoint.host_for_clients, endpoint.port_for_clients(port)
         self.controller_log.record_voters(self.clock.now_ms())
 
     @property
@@ -194,7 +202,8 @@ class Cluster(ClusterBase):
         self.rebuilding.finish()
         self.maintenance.stop()
         self.lifecycle.clear()
-        for node in self.nodes.values():
+        self.controller_lifecycle.clear()
+        for node in self.all_nodes:
             self.servers[node].close()
         if self.controller is not None:
             self.controller.close()
@@ -208,9 +217,11 @@ class Cluster(ClusterBase):
         for node in self.nodes.values():
             node.coordinators.close()
         self.metadata.close()
-        self.metadata_snapshots.close()
+        for snapshots in self.metadata_snapshots.values():
+            snapshots.close()
+        self.metadata_snapshots.clear()
         self.partitions.clear()
-        for node in self.nodes.values():
+        for node in self.all_nodes:
             node.power_off(clean=clean)
 
     def forget(self) -> list[ReplicatedPartition]:
@@ -220,6 +231,7 @@ class Cluster(ClusterBase):
         """
         self.maintenance.stop()
         self.lifecycle.clear()
+        self.controller_lifecycle.clear()
         waiting = list(self.partitions.values())
         self.close_state(clean=False)
         for partition in waiting:
@@ -235,7 +247,7 @@ class Cluster(ClusterBase):
 
     async def resume_serving(self) -> None:
         """Let brokers that were killed listen again, and those that were paused read again."""
-        for node in self.remaining_nodes():
+        for node in (*self.controllers.values(), *self.remaining_nodes()):
             if not self.servers[node].listening:
                 await self.bind(node)
             elif self.servers[node].paused:

@@ -46,17 +46,26 @@ def with_found_ids(options: ServeOptions) -> ServeOptions:
     """Return the options with the broker ids found in the data directory, unless the user gave ids."""
     if not options.data_dirs or options.ids_given:
         return options
-    return replace(options, broker_ids=found_ids(options.data_dirs[0], options.broker_ids))
+    found = found_ids(options.data_dirs[0], options.broker_ids, several=options.has_several_nodes)
+    return replace(options, broker_ids=found)
 
 
-def data_roots(options: ServeOptions, broker_id: int) -> list[Path]:
-    """Return a broker's log directories on disk: those of `--data-dir`, or `broker-ID` in each with several brokers."""
-    return [each if options.brokers == 1 else each / f"broker-{broker_id}" for each in options.data_dirs]
+def data_roots(options: ServeOptions, node_id: int, *, controller: bool = False) -> list[Path]:
+    """Return a node's log directories on disk: those of `--data-dir`, or with several nodes one for each in each.
+
+    They are `broker-ID`, and for a controller that is a node of its own `controller-ID`, in the first one.
+    """
+    if controller:
+        return [each / f"controller-{node_id}" for each in options.data_dirs[:1]]
+    return [each / f"broker-{node_id}" if options.has_several_nodes else each for each in options.data_dirs]
 
 
-def log_dir_paths(options: ServeOptions, broker_id: int, settings: BrokerSettings) -> tuple[str, ...]:
-    """Return the absolute paths of a broker's log directories; in memory they are those of `log.dirs` or `log.dir`."""
-    names = map(str, data_roots(options, broker_id)) if options.data_dirs else _configured(settings)
+def log_dir_paths(
+    options: ServeOptions, node_id: int, settings: BrokerSettings, *, controller: bool = False
+) -> tuple[str, ...]:
+    """Return the absolute paths of a node's log directories; in memory they are those of `log.dirs` or `log.dir`."""
+    roots = data_roots(options, node_id, controller=controller)
+    names = map(str, roots) if options.data_dirs else _configured(settings)[: 1 if controller else None]
     return tuple(dict.fromkeys(map(os.path.abspath, names)))  # strings: in memory the paths need not exist
 
 
@@ -75,17 +84,19 @@ def check_data_directories(options: ServeOptions) -> None:
     if not options.data_dirs:
         return
     for data_dir in options.data_dirs:
-        _check_layout(data_dir, options.brokers)
-    roots = {broker_id: data_roots(options, broker_id) for broker_id in options.broker_ids}
+        _check_layout(data_dir, options)
+    roots = {each: data_roots(options, each, controller=True) for each in options.controller_ids}
+    roots.update((broker_id, data_roots(options, broker_id)) for broker_id in options.broker_ids)
     for root in chain.from_iterable(roots.values()):
         _check_entries(root, read_only=options.read_only)
     trees = {
-        broker_id: [DiskFiles(root, read_only=options.read_only) for root in own if root.is_dir()]
-        for broker_id, own in roots.items()
+        node_id: [DiskFiles(root, read_only=options.read_only) for root in own if root.is_dir()]
+        for node_id, own in roots.items()
     }
     replacement.recover(chain.from_iterable(trees.values()), read_only=options.read_only)
-    check_owners(roots)
-    check_metadata(trees[options.broker_ids[0]])
+    check_owners(roots, options.controller_ids or options.broker_ids[:1])
+    if not options.controller_ids:
+        check_metadata(trees[options.broker_ids[0]])
     for files in chain.from_iterable(trees.values()):
         check_formats(files)
 
@@ -100,7 +111,7 @@ def files_of(options: ServeOptions, node: Node, descriptors: Descriptors) -> tup
     """
     if not options.data_dirs:
         return tuple(MemoryFiles() for _ in node.log_dir_paths)
-    roots = data_roots(options, node.id)
+    roots = data_roots(options, node.id, controller=node.is_controller)
     for root in roots:
         _check_entries(root, read_only=options.read_only)
     if options.read_only:
@@ -120,7 +131,8 @@ def note_owner(cluster: ClusterBase, node: Node) -> None:
     if cluster.options.read_only or node.incarnation_id is None or not cluster.options.data_dirs:
         return
     if node.owns_directories is None:
-        registration = cluster.image.brokers.get(node.id)
+        image = cluster.image
+        registration = image.controllers.get(node.id) if node.is_controller else image.brokers.get(node.id)
         node.owns_directories = all(
             log_dir.formatted
             or (
@@ -149,7 +161,7 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
             directory.
     """
     back = [cluster.removed[broker_id] for broker_id in cluster.options.broker_ids if broker_id in cluster.removed]
-    nodes = [*cluster.nodes.values(), *back]
+    nodes = [*cluster.all_nodes, *back]
     for node, files in on_disk(nodes):
         if node.owns_directories is False and not cluster.options.allow_reset:
             raise ResetRefused(
@@ -175,8 +187,8 @@ def hold_directories(nodes: Iterable[Node]) -> None:
 
 def release_directories(cluster: ClusterBase) -> None:
     """Unlock directories that are not open, after a reset or restore that failed."""
-    for node, files in on_disk((*cluster.nodes.values(), *cluster.removed.values())):
-        if not node.log_dirs and node.id != cluster.controller_id:
+    for node, files in on_disk((*cluster.all_nodes, *cluster.removed.values())):
+        if not node.log_dirs and not cluster.has_metadata(node):
             files.unlock()
 
 
@@ -216,16 +228,21 @@ def report_cut(node: Node, cut: Cut) -> None:
     )
 
 
-def _check_layout(directory: Path, brokers: int) -> None:
-    """Refuse one broker's directory for several brokers, and the reverse: it would seem to be empty."""
+def _check_layout(directory: Path, options: ServeOptions) -> None:
+    """Refuse one broker's directory for several nodes, and the reverse: it would seem to be empty."""
     of_one, of_many = (directory / META_PROPERTIES).exists(), bool(directories(directory))
-    if of_one and brokers > 1:
-        raise WrongDirectoryError(f"{directory} is the data directory of one broker, not of {brokers}")
-    if of_many and not of_one and brokers == 1:
+    of_controllers = any(directory.glob(f"controller-*/{META_PROPERTIES}"))
+    if of_one and options.has_several_nodes:
+        several = f"of {options.brokers}" if options.brokers > 1 else "of a cluster with controllers of its own"
+        raise WrongDirectoryError(f"{directory} is the data directory of one broker, not {several}")
+    if of_many and not of_one and not options.has_several_nodes and not of_controllers:
         raise WrongDirectoryError(
             f"{directory} is the data directory of several brokers; pass the same --brokers as before"
         )
-    if brokers > 1 and directory.exists():
+    if of_controllers != bool(options.controller_ids) and (of_controllers or of_many):
+        has = "has the metadata in controller-N" if of_controllers else "has no controller-N with its metadata"
+        raise WrongDirectoryError(f"{directory} {has}; pass the same --controllers as before")
+    if options.has_several_nodes and directory.exists():
         _check_is_directory(directory)
         foreign = [name for name in _names(directory) if not is_directory_name(name)]
         if foreign:

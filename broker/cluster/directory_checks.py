@@ -12,26 +12,26 @@ from storage.ownership import OWNER_PROPERTIES, is_log
 from storage.quorum_files import METADATA_DIRECTORY
 
 
-def check_owners(roots: Mapping[int, Sequence[Path]]) -> None:
-    """Check that each directory belongs to its broker and all to one cluster, under ids of their own.
+def check_owners(roots: Mapping[int, Sequence[Path]], controllers: Sequence[int]) -> None:
+    """Check that each directory belongs to its node and all to one cluster, under ids of their own.
 
-    The first directory of the first broker must have the metadata.
+    The first directory of one of the controllers must have the metadata.
 
     Raises:
         WrongDirectoryError: one belongs to another node or cluster, or the metadata are missing.
     """
     formatted = {
-        root: (broker_id, decode_properties((root / META_PROPERTIES).read_bytes()))
-        for broker_id, own in roots.items()
+        root: (node_id, decode_properties((root / META_PROPERTIES).read_bytes()))
+        for node_id, own in roots.items()
         for root in own
         if (root / META_PROPERTIES).is_file()
     }
     cluster_id = next((each["cluster.id"] for _, each in formatted.values() if "cluster.id" in each), "")
     root_of_id: dict[str, Path] = {}
-    for root, (broker_id, properties) in formatted.items():
+    for root, (node_id, properties) in formatted.items():
         owner = node_id_of(properties)
-        if owner not in (None, str(broker_id)):
-            raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {broker_id}")
+        if owner not in (None, str(node_id)):
+            raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {node_id}")
         if properties.get("cluster.id", cluster_id) != cluster_id:
             other = properties["cluster.id"]
             raise WrongDirectoryError(f"{root} belongs to cluster {other}, not to {cluster_id}")
@@ -40,8 +40,8 @@ def check_owners(roots: Mapping[int, Sequence[Path]]) -> None:
             raise WrongDirectoryError(
                 f"{root} is a copy of {root_of_id[directory_id]}: both have the same directory.id"
             )
-    first = next(iter(roots.values()))[0]
-    if formatted and first not in formatted:
+    first = roots[controllers[0]][0]
+    if formatted and all(roots[each][0] not in formatted for each in controllers):
         raise WrongDirectoryError(
             f"{first} is missing or empty, but other directories are not: without the metadata that it had, their "
             "partitions would become strays; restore it, or remove the others too"

@@ -86,6 +86,8 @@ class Lifecycle:
         """
         if node.up:
             raise WrongState(f"broker {node.id} is running")
+        if not self._cluster.metadata.active:
+            raise WrongState(f"broker {node.id} cannot register: no controller is active")
         if node.id in self.starting:
             raise WrongState(f"broker {node.id} is starting")
         cluster = self._cluster
@@ -115,7 +117,7 @@ class Lifecycle:
         cluster = self._cluster
         try:
             open_node(cluster, node.id, self._maintenance)
-            if node.id == cluster.controller_id:
+            if cluster.has_metadata(node):
                 node.metadata_dir.logs[METADATA_TOPIC, 0] = cluster.metadata_log
             load_logs(cluster, node, self._publisher)
         except (DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
@@ -142,7 +144,7 @@ class Lifecycle:
             raise WrongState(f"there is a broker {broker_id} already")
         if cluster.options.read_only:
             raise WrongState("a broker cannot be added to a read-only data directory")
-        if cluster.options.data_dirs and cluster.options.brokers == 1:
+        if cluster.options.data_dirs and not cluster.options.has_several_nodes:
             raise WrongState("the data directory is that of a single broker; start with --brokers 2, or without it")
         removed = cluster.removed.get(broker_id)
         node = removed or new_node(cluster, broker_id, rack)
@@ -172,7 +174,7 @@ class Lifecycle:
         Its replicas stay in the metadata, as in Kafka. Raises WrongState for the broker that has the cluster's
         metadata.
         """
-        if node.id == self._cluster.controller_id:
+        if self._cluster.has_metadata(node):
             raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
         if node.id in self.starting:
             raise WrongState(f"broker {node.id} is starting")
@@ -249,7 +251,7 @@ class Lifecycle:
         if path is not None and path not in node.log_dir_paths:
             raise WrongState(f"broker {node.id} has no log directory {path}: it has {', '.join(node.log_dir_paths)}")
         log_dir = node.log_dirs[-1 if path is None else node.log_dir_paths.index(path)]
-        if node.id == self._cluster.controller_id and log_dir is node.metadata_dir:
+        if self._cluster.has_metadata(node) and log_dir is node.metadata_dir:
             raise WrongState(
                 f"the log directory of broker {node.id} has the cluster's metadata: Kafka halts such a broker. Fail "
                 "that of another broker, or kill this one; a fault with KAFKA_STORAGE_ERROR refuses single requests"
@@ -288,12 +290,13 @@ class Lifecycle:
         for partition in self._cluster.partitions.values():
             if partition.drop(node.id):
                 partition.replicate()
-        node.metadata_dir.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
-        goes_on = node.id == self._cluster.controller_id  # the controller writes its log in the first directory
+        goes_on = self._cluster.has_metadata(node)  # the controller writes its log in the first directory
         trees = [files for _, files in on_disk((node,))]
         for files in trees:
             if goes_on:
                 files.hold()
+        if goes_on:
+            node.metadata_dir.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
         for log_dir in node.log_dirs:
             if log_dir.context.files.lazy:  # on disk this is done every few seconds (in Kafka once a minute)
                 log_dir.checkpoint_log_starts()
@@ -307,7 +310,16 @@ class Lifecycle:
         clock, timeout_ms = self._cluster.clock, node.settings.int("broker.session.timeout.ms")
         self._fencing_timers[node.id] = clock.call_at(clock.now_ms() + timeout_ms, lambda: self._fence(node))
 
+    def begin_sessions(self) -> None:
+        """Begin the sessions of all brokers with a new active controller, which knows of no earlier heartbeat."""
+        for broker_id in list(self._fencing_timers):
+            node = self._cluster.nodes[broker_id]
+            self._cancel_fencing(node)
+            self._fence_later(node)
+
     def _fence(self, node: Node) -> None:
+        if not self._cluster.metadata.active:
+            return  # the next active controller begins a new session
         self._fencing_timers.pop(node.id, None)
         if self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine

@@ -75,20 +75,20 @@ def unfence(cluster: ClusterBase, node: Node) -> None:
     follow_quotas(cluster, node)
 
 
-def register_controller(cluster: ClusterBase, *, same_life: bool = False) -> None:
-    """Register the controller's process; metadata before 3.7 cannot record it (``ControllerRegistrationManager``).
+def register_controller(cluster: ClusterBase, controller_id: int, *, same_life: bool = False) -> None:
+    """Register a controller's process; metadata before 3.7 cannot record it (``ControllerRegistrationManager``).
 
     ``same_life``: keep the registered incarnation, as after a restore.
     """
-    quorum = cluster.quorum
-    registration = cluster.image.controllers.get(quorum.voter_id)
+    quorum, controller = cluster.quorum, cluster.quorum.controllers[controller_id]
+    registration = cluster.image.controllers.get(controller_id)
     if same_life and registration is not None:
-        quorum.incarnation_id = registration.incarnation_id
-    protocol = "PLAINTEXT" if cluster.controller_listener is None else cluster.controller_listener.protocol
+        controller.incarnation_id = registration.incarnation_id
+    protocol = cluster.options.controllers[0].protocol if quorum.listens else "PLAINTEXT"
     who = Registration(
-        quorum.voter_id,
-        quorum.incarnation_id,
-        {quorum.listener: BrokerListener(*quorum.address, protocol)},
+        controller_id,
+        controller.incarnation_id,
+        {quorum.listener: BrokerListener(*controller.address, protocol)},
         features=supported_features(cluster.release),
     )
     cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.register_controller(who))
@@ -100,7 +100,8 @@ def _amended(machine: MetadataMachine, broker_id: int, directories: Sequence[UUI
 
 def upgraded(cluster: ClusterBase, before: int) -> None:
     """Register what the new ``metadata.version`` can record; ``before`` is the previous level."""
-    register_controller(cluster)
+    for controller_id in cluster.quorum.controllers:
+        register_controller(cluster, controller_id)
     machine = cluster.metadata.machine
     level = cluster.image.features.get(METADATA_VERSION, 0)
     for node in cluster.nodes.values():

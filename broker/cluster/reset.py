@@ -81,7 +81,7 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
     if "groups" not in keep:
         cluster.group_timelines.clear()
         cluster.deleted_partitions.clear()
-    for node in cluster.nodes.values():
+    for node in cluster.all_nodes:
         node.telemetry = Telemetry()
         cluster.servers[node].end_silence()
     if cluster.controller is not None:
@@ -90,7 +90,7 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
 
 async def _disconnect(cluster: Cluster, *, move: bool) -> None:
     """Close all connections and, with ``move``, all listeners: ports chosen by the system change."""
-    for node in cluster.nodes.values():
+    for node in cluster.all_nodes:
         cluster.servers[node].connections.close()
         if move:
             cluster.servers[node].close()
@@ -100,7 +100,7 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
         cluster.controller.disconnect(move=move)
     if not move:
         return
-    for node in cluster.remaining_nodes():
+    for node in (*cluster.controllers.values(), *cluster.remaining_nodes()):
         await cluster.bind(node)
     if cluster.controller is not None:
         await cluster.controller.bind()
@@ -108,7 +108,7 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
 
 def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
     waiting = cluster.forget()
-    clear_directories(cluster.nodes.values())
+    clear_directories(cluster.all_nodes)
     cluster.lifecycle.retain_only(cluster.options.broker_ids)
     cluster.removed.clear()
     cluster.moved_leaders.clear()
@@ -123,6 +123,10 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
 
 async def _delete(cluster: Cluster, keep: frozenset[str]) -> None:
     """Reset only some of the logs, by deleting their topics."""
+    for node in list(cluster.controllers.values()):
+        if not node.up:
+            await cluster.controller_lifecycle.start(node)
+    cluster.controller_lifecycle.elect()
     for node in cluster.remaining_nodes():
         if not node.up:
             await cluster.lifecycle.start(node)
@@ -159,9 +163,11 @@ async def take_snapshot(cluster: Cluster) -> str:
         CannotKeep: a broker is down, the data directory is read-only, or the disk is full.
     """
     async with cluster.rebuilding.turn:
-        for node in cluster.nodes.values():
+        for node in cluster.all_nodes:
             if not node.up:
-                raise CannotKeep(f"broker {node.id} is down; start it first")
+                raise CannotKeep(
+                    f"{'controller' if node.is_controller else 'broker'} {node.id} is down; start it first"
+                )
         if cluster.options.read_only:
             raise CannotKeep("the data directory is read-only; a reset returns to its state")
         snapshots = cluster.snapshots
@@ -176,7 +182,7 @@ async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
         CannotKeep: there is no space in the data directory; nothing has changed.
     """
     async with cluster.rebuilding.turn:
-        await cluster.lifecycle.add_missing(snapshot.files)
+        await cluster.lifecycle.add_missing(snapshot.files.keys() - cluster.controllers.keys())
         most = max(len(cluster.partitions), snapshot.partitions)
         await cluster.rebuilding.run(lambda: _put_back(cluster, snapshot), most, copied=cluster.snapshots.on_disk)
         await cluster.resume_serving()

@@ -45,7 +45,7 @@ class Snapshot:
     """One snapshot: the contents of the brokers' directories, the state of the random generator, and the clock."""
 
     files: dict[int, list[MemoryFiles | Path]]
-    """Broker id -> a copy of each of its log directories."""
+    """Node id -> a copy of each of its log directories."""
     chance: Any
     ahead_ms: int
     frozen_at_ms: int | None
@@ -77,9 +77,9 @@ class Snapshots:
         try:
             if not self.kept:
                 self._make_place()
-            for log_dir in chain.from_iterable(node.log_dirs for node in cluster.nodes.values()):
+            for log_dir in chain.from_iterable(node.log_dirs for node in cluster.all_nodes):
                 log_dir.checkpoint_log_starts()  # log start offsets are in no other file
-            files = {node.id: self._copies(node, snapshot_id) for node in cluster.nodes.values()}
+            files = {node.id: self._copies(node, snapshot_id) for node in cluster.all_nodes}
         except OSError as error:
             assert self._place is not None
             if (self._place / _MARKER).exists():
@@ -96,14 +96,14 @@ class Snapshots:
 
     def put_back(self, snapshot: Snapshot) -> None:
         """Give each broker the files of the snapshot, which :meth:`bring` has copied."""
-        for node in self._cluster.nodes.values():
+        for node in self._cluster.all_nodes:
             kept = [each.snapshot() for each in snapshot.files[node.id] if isinstance(each, MemoryFiles)]
             if kept:
                 for files in node.files:
                     if isinstance(files, MemoryFiles):
                         files.discard()
                 node.files = tuple(kept)
-        trees = [files for _, files in on_disk(self._cluster.nodes.values())]
+        trees = [files for _, files in on_disk(self._cluster.all_nodes)]
         for tree in trees:
             replacement.commit(tree)
         for tree in trees:
@@ -166,12 +166,14 @@ class Snapshots:
         cluster, root = self._cluster, Path()
         brought: list[Path] = []
         try:
-            for broker_id, copies in snapshot.files.items() if self.on_disk else ():
-                node = cluster.nodes[broker_id]
+            for node_id, copies in snapshot.files.items() if self.on_disk else ():
+                node = cluster.controllers.get(node_id) or cluster.nodes[node_id]
                 if not node.files:  # the broker was added, and a reset removed it
                     node.files = files_of(cluster.options, node, cluster.descriptors)
                 hold_directories((node,))
-                for root, kept in zip(data_roots(cluster.options, broker_id), copies, strict=True):
+                for root, kept in zip(
+                    data_roots(cluster.options, node_id, controller=node.is_controller), copies, strict=True
+                ):
                     assert isinstance(kept, Path)
                     brought.append(root / RESTORING)
                     shutil.rmtree(brought[-1], ignore_errors=True)

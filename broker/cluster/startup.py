@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -18,11 +19,12 @@ from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.features import KRAFT_VERSION, METADATA_VERSION
-from broker.coordination.metadata.image import METADATA_TOPIC, MIGRATING_DIRECTORY, Partition
+from broker.coordination.metadata.image import METADATA_TOPIC, MIGRATING_DIRECTORY, NO_LEADER, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
-from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.metadata.quorum import Quorum, QuorumController
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.runtime import Runtime
+from broker.handlers import APIS, CONTROLLER_APIS
 from broker.logs import Logger
 from broker.options import ServeOptions, TopicOption
 from broker.partitions.share_partition.partitions import SharePartitions
@@ -32,6 +34,7 @@ from broker.replication.metadata_log import (
     MetadataLog,
     begin_at_snapshot,
     check_beginning,
+    copy_snapshot,
     formatted,
     next_epoch,
 )
@@ -57,14 +60,16 @@ _log = Logger(__name__)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 
-def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> Node:
+def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None, *, controller: bool = False) -> Node:
     """Create a broker that is not registered yet: no directory is open, no listener is bound.
+
+    ``controller``: create a controller that is a node of its own.
 
     Raises:
         EndpointError: its ports would be out of range.
     """
     settings = {**cluster.options.settings, **(read_only.SETTINGS if cluster.options.read_only else {})}
-    rack = rack_of(cluster.options, broker_id) if rack is None else rack
+    rack = rack_of(cluster.options, broker_id) if rack is None and not controller else rack
     if rack is not None:
         settings["broker.rack"] = rack
     broker_settings = BrokerSettings(broker_id, settings)
@@ -77,9 +82,10 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
         return SharePartitions(cluster, broker_id, broker_settings, SharePersister(cluster))
 
     node = Node(broker_id, broker_settings, cluster.partitions, new_sessions, new_shares)
-    node.log_dir_paths = log_dir_paths(cluster.options, broker_id, broker_settings)
-    node.endpoints = endpoints_of(cluster.options, broker_id)
-    cluster.new_server(node)
+    node.is_controller = controller
+    node.log_dir_paths = log_dir_paths(cluster.options, broker_id, broker_settings, controller=controller)
+    node.endpoints = endpoints_of(cluster.options, broker_id, controller=controller)
+    cluster.new_server(node, CONTROLLER_APIS if controller else APIS)
     node.settings.on_change(partial(_follow_settings, cluster, node))
     return node
 
@@ -93,16 +99,42 @@ def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) ->
     node = cluster.nodes.get(broker_id)
     if node is None:
         node = cluster.nodes[broker_id] = new_node(cluster, broker_id)
-    if not node.files:
-        node.files = files_of(cluster.options, node, cluster.descriptors)
-    for files in node.files:
-        node.log_dirs += (_open_log_dir(cluster, node, files, maintenance),)
-        if broker_id == cluster.controller_id:
-            cluster.cluster_id = node.metadata_dir.cluster_id
+    open_directories(cluster, node, maintenance, begins=cluster.has_metadata(node))
     return node
 
 
-def _open_log_dir(cluster: ClusterBase, node: Node, files: Files, maintenance: Maintenance) -> LogDir:
+def open_controllers(cluster: ClusterBase, maintenance: Maintenance) -> None:
+    """Open and lock the directories of controllers that are nodes of their own; the first formatted one has the id.
+
+    Raises: as :func:`open_node`.
+    """
+    for controller_id in list(cluster.controllers) or cluster.options.controller_ids:
+        if controller_id not in cluster.controllers:
+            cluster.controllers[controller_id] = new_node(cluster, controller_id, controller=True)
+    nodes = list(cluster.controllers.values())
+    for node in nodes:
+        node.files = node.files or files_of(cluster.options, node, cluster.descriptors)
+    nodes.sort(key=lambda node: not node.files[0].exists(META_PROPERTIES))
+    for index, node in enumerate(nodes):
+        open_directories(cluster, node, maintenance, begins=index == 0)
+        node.up = True
+
+
+def open_directories(cluster: ClusterBase, node: Node, maintenance: Maintenance, *, begins: bool = False) -> None:
+    """Open and lock a node's log directories. ``begins``: its first one decides the cluster's id.
+
+    Raises: as :func:`open_node`.
+    """
+    if not node.files:
+        node.files = files_of(cluster.options, node, cluster.descriptors)
+    for files in node.files:
+        first = begins and not node.log_dirs
+        node.log_dirs += (_open_log_dir(cluster, node, files, maintenance, begins=first),)
+        if first:
+            cluster.cluster_id = node.metadata_dir.cluster_id
+
+
+def _open_log_dir(cluster: ClusterBase, node: Node, files: Files, maintenance: Maintenance, *, begins: bool) -> LogDir:
     if isinstance(files, MemoryFiles):
         files.on_freed = cluster.heap.freed
     context = LogContext(
@@ -119,7 +151,6 @@ def _open_log_dir(cluster: ClusterBase, node: Node, files: Files, maintenance: M
         sync_later=SyncThread(files) if isinstance(files, DiskFiles) else None,
     )
     has_identity = files.exists(META_PROPERTIES)
-    begins = node.id == cluster.controller_id and not node.log_dirs  # its first directory decides the cluster's id
     log_dir = LogDir.open(
         context,
         node_id=node.id,
@@ -145,6 +176,8 @@ def _move_leaders(cluster: ClusterBase, node: Node, log_dir: LogDir) -> None:
         return
     path = node.log_dir_paths[node.log_dirs.index(log_dir)]
     _log.error("log directory is offline", broker=node.id, directory=path, error=str(log_dir.context.offline))
+    if node.is_controller:
+        return
     machine, failed = cluster.metadata.machine, log_dir.directory_id or MIGRATING_DIRECTORY
     try:
         cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id, failed))
@@ -152,12 +185,16 @@ def _move_leaders(cluster: ClusterBase, node: Node, log_dir: LogDir) -> None:
         _log.error("leaders cannot move", broker=node.id, error=str(error))
 
 
-def endpoints_of(options: ServeOptions, broker_id: int) -> tuple[Endpoint, ...]:
-    """Return a broker's listeners; for an added broker, the first broker's with ports counted up.
+def endpoints_of(options: ServeOptions, broker_id: int, *, controller: bool = False) -> tuple[Endpoint, ...]:
+    """Return a node's listeners; for an added broker, the first broker's with ports counted up.
 
     Raises:
         EndpointError: the ports would be out of range.
     """
+    if controller:
+        ids = options.controller_ids
+        index = ids.index(broker_id) if broker_id in ids else max(len(ids), broker_id - ids[0])
+        return (options.controllers[0].of_broker(index),)
     if broker_id in options.broker_ids:
         return options.listeners[options.broker_ids.index(broker_id)]
     index = max(broker_id - options.broker_ids[0], options.brokers)  # skips the ports of the first brokers
@@ -179,55 +216,81 @@ def _follow_settings(cluster: ClusterBase, node: Node, _changed: frozenset[str])
 
 
 def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> MetadataController:
-    """Open the cluster's metadata, replayed from the log in the controller's directory or newly begun.
+    """Open the cluster's metadata, replayed from the log in a controller's directory or newly begun.
+
+    The controller whose log is the longest leads; of equal ones the first.
 
     Raises:
         WrongDirectoryError: there are partitions, but no metadata to identify their topics, or only the end of it.
     """
-    controller_id = cluster.controller_id
-    logs = cluster.nodes[controller_id].metadata_dir
     now_ms = cluster.clock.now_ms()
-    config = _metadata_config(cluster.settings)
+    nodes = cluster.controllers or {cluster.controller_id: cluster.nodes[cluster.controller_id]}
+    cluster.quorum = Quorum({}, list(nodes))
+    cluster.metadata_partition = partition = ReplicatedPartition(
+        METADATA_TOPIC, 0, METADATA_TOPIC_ID, Partition(tuple(nodes), tuple(nodes), NO_LEADER), cluster.clock
+    )
+    machine = MetadataMachine(
+        cluster.settings,
+        new_uuid=cluster.new_uuid,
+        below=cluster.random.randrange,
+        next_offset=lambda: cluster.metadata_log.log_end_offset,
+        bootstrap=bootstrap_records(feature_levels(cluster.release, cluster.options.features)),
+    )
+    cluster.controller_log = MetadataLog(partition, cluster.quorum, {}, partial(_metadata_written, cluster))
+    logs = {node.id: open_metadata_log(cluster, node, machine) for node in nodes.values()}
+    trees = cluster.controller_log.files
+    epoch = max(next_epoch(trees[each], log.epochs.latest) for each, log in logs.items())
+    leader_id = max(logs, key=lambda each: (logs[each].epochs.latest, logs[each].log_end_offset))
+    if logs[leader_id].log_end_offset:
+        cluster.random.seed(f"{cluster.seed} {epoch}")  # the ids drawn before the restart are on disk
+    else:
+        cluster.quorum.version = cluster.options.features.get(KRAFT_VERSION, 0)
+    for node_id in (leader_id, *trees):
+        machine.bootstrap = formatted(trees[node_id], machine.bootstrap, now_ms)
+        copy_snapshot(trees[leader_id], trees[node_id])
+    for controller in cluster.quorum.controllers.values():
+        name = "controller" if controller.id == leader_id else f"controller {controller.id}"
+        controller.incarnation_id = uuid_from(seeded(f"{cluster.seed} {name} {epoch}"))
+    cluster.quorum.leader_id = leader_id
+    partition.logs.update(logs)
+    partition.apply(replace(partition.state, leader=leader_id, leader_epoch=epoch))
+    cluster.controller_log.begin(now_ms)
+    return Runtime(
+        machine,
+        MetadataCodec(lambda: machine.image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)),
+        cluster.controller_log,
+        cluster.clock,
+        lambda _runtime, effect: publisher.apply(effect),
+        epoch=epoch,
+    )
+
+
+def open_metadata_log(cluster: ClusterBase, node: Node, machine: MetadataMachine) -> PartitionLog:
+    """Open the metadata log in the directory of a controller, and add the controller to the quorum.
+
+    Raises: as :func:`open_metadata`.
+    """
+    logs, config, now_ms = node.metadata_dir, _metadata_config(cluster.settings), cluster.clock.now_ms()
     log = logs.load_log(METADATA_TOPIC, 0, config=config, now_ms=now_ms)
     if log is None:
         logs.context.check()
-        check_metadata(cluster.nodes[controller_id].files)
+        check_metadata(node.files)
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.context.files
     if begin_at_snapshot(log, files, now_ms):
         text = "the metadata log ends before its newest snapshot, and restarts there"
         _log.warning(text, offset=log.log_end_offset)
     check_beginning(log, files)
-    bootstrap = formatted(files, bootstrap_records(feature_levels(cluster.release, cluster.options.features)), now_ms)
-    epoch = next_epoch(files, log.epochs.latest)
-    if log.log_end_offset:
-        cluster.random.seed(f"{cluster.seed} {epoch}")  # the ids drawn before the restart are on disk
-    state = Partition((controller_id,), (controller_id,), controller_id, leader_epoch=epoch)
-    partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
-    partition.logs[controller_id] = cluster.metadata_log = log
-    machine = MetadataMachine(
-        cluster.settings,
-        new_uuid=cluster.new_uuid,
-        below=cluster.random.randrange,
-        next_offset=lambda: log.log_end_offset,
-        bootstrap=bootstrap,
-    )
-    cluster.metadata_snapshots = MetadataSnapshots(log, cluster.settings, cluster.clock, lambda: machine.image)
-    life = uuid_from(seeded(f"{cluster.seed} controller {epoch}"))
-    cluster.quorum = Quorum(controller_id, logs.directory_id or UUID(int=0), life)
-    if not log.log_end_offset:
-        cluster.quorum.version = cluster.options.features.get(KRAFT_VERSION, 0)
-    controller_log = MetadataLog(partition, controller_id, files, cluster.metadata_snapshots.written, cluster.quorum)
-    controller_log.begin(now_ms)
-    cluster.controller_log = controller_log
-    return Runtime(
-        machine,
-        MetadataCodec(lambda: machine.image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)),
-        controller_log,
-        cluster.clock,
-        lambda _runtime, effect: publisher.apply(effect),
-        epoch=state.leader_epoch,
-    )
+    cluster.controller_log.files[node.id] = files
+    cluster.metadata_snapshots[node.id] = MetadataSnapshots(log, cluster.settings, cluster.clock, lambda: machine.image)
+    controller = cluster.quorum.controllers.setdefault(node.id, QuorumController(node.id))
+    controller.directory_id = logs.directory_id or UUID(int=0)
+    return log
+
+
+def _metadata_written(cluster: ClusterBase, size_bytes: int) -> None:
+    for snapshots in cluster.metadata_snapshots.values():
+        snapshots.written(size_bytes)
 
 
 def _metadata_config(settings: BrokerSettings) -> LogConfig:

@@ -1,4 +1,4 @@
-"""Verbs to add, remove, kill, stop, start, pause and resume brokers, and to fail and repair their log directories."""
+"""Verbs to start and end brokers and controllers, to pause brokers, and to fail and repair log directories."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from broker.control.verbs import answers
 from broker.request.node import Node
 from broker.settings.endpoints import EndpointError, PortTaken
 from control_api.answers.cluster import Broker, Listener
-from control_api.brokers import BrokerRemoved, BrokerState, FailedLogDir, NewBroker, State
+from control_api.brokers import BrokerRemoved, BrokerState, ControllerState, FailedLogDir, NewBroker, State
 from control_api.encoding import copied
 
 if TYPE_CHECKING:
@@ -97,6 +97,38 @@ async def start(request: ControlRequest) -> BrokerState:
         node = request.node()
         await request.cluster.lifecycle.start(node)
     return _state(node)
+
+
+def _controller_state(request: ControlRequest, node: Node) -> ControllerState:
+    active = request.cluster.quorum.leader_id
+    return {"id": node.id, "state": "running" if node.up else "down", "controller": active}
+
+
+@answers("controllers kill")
+async def kill_controller(request: ControlRequest) -> ControllerState:
+    """Kill a controller: the others notice after a while, if it was the active one."""
+    async with _turn(request):
+        node = request.controller()
+        request.cluster.controller_lifecycle.kill(node)
+    return _controller_state(request, node)
+
+
+@answers("controllers stop")
+async def stop_controller(request: ControlRequest) -> ControllerState:
+    """Stop a controller; if it was the active one, another is elected at once."""
+    async with _turn(request):
+        node = request.controller()
+        await request.cluster.controller_lifecycle.stop(node)
+    return _controller_state(request, node)
+
+
+@answers("controllers start")
+async def start_controller(request: ControlRequest) -> ControllerState:
+    """Start a controller that was killed or stopped, on the same port as before."""
+    async with _turn(request):
+        node = request.controller()
+        await request.cluster.controller_lifecycle.start(node)
+    return _controller_state(request, node)
 
 
 @answers("brokers fail-log-dir")

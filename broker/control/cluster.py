@@ -8,7 +8,7 @@ from broker.control.problems import conflict
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.settings.endpoints import PortTaken
-from control_api.answers.cluster import ClusterInfo, Health
+from control_api.answers.cluster import ClusterInfo, Controller, Health
 from control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
 from control_api.spelling import host_and_port
 
@@ -25,12 +25,16 @@ async def describe(request: ControlRequest) -> ClusterInfo:
 
     A broker that is being added, or moves its listeners in a reset, is listed once it is reachable.
     """
-    cluster = request.cluster
+    cluster, quorum = request.cluster, request.cluster.quorum
     return ClusterInfo(
         cluster_id=cluster.cluster_id,
-        controller=cluster.controller_id,
+        controller=quorum.leader_id,
         brokers=tuple(broker_of(cluster, node) for node in cluster.nodes.values() if node.bound),
-        features=cluster.quorum.levels(cluster.image.features),
+        controllers=tuple(
+            Controller(each.id, *each.address, each.last is None, each.id in quorum.voters, each.id == quorum.leader_id)
+            for each in quorum.controllers.values()
+        ),
+        features=quorum.levels(cluster.image.features),
         as_version=cluster.release.name,
         seed=cluster.seed,
         topics=len(cluster.image.topics),

@@ -76,6 +76,7 @@ def options_of(body: NewCluster, first: ServeOptions) -> ServeOptions:
     main = first.listeners[0][0]
     arguments = {
         "brokers": [str(body.get("brokers", 1))],
+        "controllers": [str(body.get("controllers", 1))],
         "host": [main.host],
         "port": ["0"],
         "advertise": [] if main.advertised_host is None else [main.advertised_host],

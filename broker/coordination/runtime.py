@@ -250,6 +250,7 @@ class State(Enum):
 
     LOADING = "loading"
     ACTIVE = "active"
+    SUSPENDED = "suspended"
     CLOSED = "closed"
 
 
@@ -287,6 +288,8 @@ class Runtime(Generic[M, X]):
         self._skipped = 0
         self._answers_in_order = answers_in_order
         self._deferred = DeferredEffects(log, clock, write_timeout_ms, self._effect, machine.replicated)
+        self._suspended: list[Callable[[int], Outcome[X]]] = []
+        """Operations without a reply that wait for :meth:`resume`."""
         self._long: LongWork[None] | None = None
         """The operation of many records that is running, if any."""
 
@@ -354,6 +357,9 @@ class Runtime(Generic[M, X]):
         self.finish()
         if self.state is State.CLOSED:
             return False
+        if self.state is State.SUSPENDED:
+            self._suspended.append(operation)
+            return False
         try:
             outcome = operation(self._clock.now_ms())
             appended = self._do(outcome)
@@ -372,8 +378,15 @@ class Runtime(Generic[M, X]):
         timer = self._timers.get(key)
         return None if timer is None else timer.at_ms
 
+    @property
+    def active(self) -> bool:
+        """Whether it takes operations."""
+        return self.state is State.ACTIVE
+
     def check_active(self) -> None:
-        """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator is active."""
+        """Raise COORDINATOR_LOAD_IN_PROGRESS, NOT_CONTROLLER or NOT_COORDINATOR unless the coordinator is active."""
+        if self.state is State.SUSPENDED:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
         if self.state is State.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         if self.state is State.CLOSED:
@@ -399,6 +412,24 @@ class Runtime(Generic[M, X]):
             return
         self.state = State.ACTIVE
         self.submit(self.machine.loaded)
+
+    def suspend(self) -> None:
+        """Append nothing until :meth:`resume`: the log has no leader. The machine keeps its state.
+
+        Operations with a reply are refused with NOT_CONTROLLER; those without one wait.
+        """
+        self.finish()
+        if self.state is State.ACTIVE:
+            self.state = State.SUSPENDED
+
+    def resume(self, epoch: int) -> None:
+        """Continue in a new leader epoch with what has waited."""
+        self.epoch = epoch
+        if self.state is State.SUSPENDED:
+            self.state = State.ACTIVE
+            waiting, self._suspended = self._suspended, []
+            for operation in waiting:
+                self.submit(operation)
 
     def _replay_log(self) -> None:
         for batch in self._log.replay():

@@ -16,6 +16,8 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
     """Refuse the request: the quorum keeps its one voter (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    if ctx.at_controller and ctx.node.id != ctx.cluster.quorum.leader_id:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
     check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
     endpoints = [(each.name, each.host, each.port) for each in request.listeners]
     ctx.cluster.quorum.check_added(request.voter_id, request.voter_directory_id, endpoints)

@@ -34,7 +34,7 @@ async def handle(request: DescribeClusterRequest, ctx: RequestContext) -> Descri
         operations = authorized_operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME) if may else 0
     quorum = ctx.cluster.quorum
     if ctx.at_controller:
-        controller_id, nodes = quorum.voter_id, [DescribeClusterBroker(quorum.voter_id, *quorum.address)]
+        controller_id, nodes = quorum.leader_id, _controllers(ctx)
     else:
         controller_id, nodes = topology_of(ctx).controller_id, _brokers(request, ctx)
     return DescribeClusterResponse(
@@ -44,6 +44,15 @@ async def handle(request: DescribeClusterRequest, ctx: RequestContext) -> Descri
         cluster_authorized_operations=operations,
         endpoint_type=wanted,
     )
+
+
+def _controllers(ctx: RequestContext) -> list[DescribeClusterBroker]:
+    """Return the controllers that have registered, voters or not; the active one before it can be registered."""
+    quorum, registered = ctx.cluster.quorum, ctx.cluster.image.controllers
+    if len(quorum.controllers) == 1:
+        return [DescribeClusterBroker(each.id, *each.address) for each in quorum.controllers.values()]
+    listeners = [(id, each.end_points[0]) for id, each in sorted(registered.items()) if each.end_points]
+    return [DescribeClusterBroker(id, endpoint.host, endpoint.port) for id, endpoint in listeners]
 
 
 def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[DescribeClusterBroker]:

@@ -1,7 +1,7 @@
 """DescribeQuorum: voters and observers of the metadata log, with their offsets (KIP-595, KIP-836).
 
-Versions 0-2. Differs from Kafka: the controller is part of the first broker and the only voter; the other brokers are
-observers.
+Versions 0-2. Differs from Kafka: by default the controller is part of the first broker and the only voter; the other
+brokers are observers. With `--controllers` controllers are nodes of their own, and all brokers are observers.
 """
 
 from collections.abc import Callable
@@ -33,26 +33,44 @@ async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> Describ
     partitions = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
     if partitions != [(METADATA_TOPIC, 0)]:
         return _with(request, lambda index: Answer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN))
-    answer, quorum = _quorum(ctx), ctx.cluster.quorum
+    quorum = ctx.cluster.quorum
+    if ctx.at_controller and ctx.node.id != quorum.leader_id:
+        message = NOT_LEADER
+        return _with(request, lambda index: Answer(index, ErrorCode.NOT_LEADER_OR_FOLLOWER, error_message=message))
+    answer = _quorum(ctx)
     response = _with(request, lambda _index: answer)
-    response.nodes = [Node(quorum.voter_id, [Listener(quorum.listener, *quorum.address)])]
+    voters = (quorum.controllers[each] for each in quorum.voters)
+    response.nodes = [Node(each.id, [Listener(quorum.listener, *each.address)]) for each in voters]
     return response
 
 
+NOT_LEADER = (
+    "For requests intended only for the leader, this error indicates that the broker is not the current leader. For "
+    "requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."
+)
 _UNKNOWN = "This server does not host this topic-partition."
 
 
 def _quorum(ctx: RequestContext) -> Answer:
-    image, voter = ctx.cluster.image, ctx.cluster.quorum.voter_id
-    observers = [broker_id for broker_id in sorted(image.brokers) if broker_id != voter]
-    end, now_ms = image.offset + 1, ctx.now_ms
+    image, quorum = ctx.cluster.image, ctx.cluster.quorum
+    end, now_ms = ctx.cluster.metadata_log.log_end_offset, ctx.now_ms
+    brokers = [each for each in sorted(image.brokers) if each not in quorum.controllers]
     return Answer(
         partition_index=0,
-        leader_id=voter,
+        leader_id=quorum.leader_id,
         leader_epoch=ctx.cluster.metadata.epoch,
-        high_watermark=end,
-        current_voters=[ReplicaState(voter, end, now_ms, now_ms, ctx.cluster.quorum.shown_directory)],
-        observers=[ReplicaState(i, end, now_ms, now_ms, _metadata_directory(image.brokers[i])) for i in observers],
+        high_watermark=ctx.cluster.metadata_log.high_watermark,
+        current_voters=[
+            ReplicaState(each, *quorum.fetched(each, end, now_ms), quorum.shown_directory(each))
+            for each in sorted(quorum.voters)
+        ],
+        observers=[
+            *(ReplicaState(i, end, now_ms, now_ms, _metadata_directory(image.brokers[i])) for i in brokers),
+            *(
+                ReplicaState(each, *quorum.fetched(each, end, now_ms), quorum.controllers[each].directory_id)
+                for each in quorum.following(quorum.observers)
+            ),
+        ],
     )
 
 

@@ -13,7 +13,7 @@ from protocol.messages.unregister_controller import UnregisterControllerRequest,
 async def handle(request: UnregisterControllerRequest, ctx: RequestContext) -> UnregisterControllerResponse:
     """Unregister a controller left over in a real quorum's directory; never the active one (core B.13)."""
     check_on_cluster(ctx, AclOperation.ALTER)
-    active = ctx.cluster.quorum.voter_id
+    active = ctx.cluster.quorum.leader_id
     await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.unregister_controller(request.controller_id, active, token)
     )

@@ -10,6 +10,7 @@ from dataclasses import field
 from pathlib import Path
 
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
+from broker.options import broker_ids
 from broker.options.broker_ids import BrokerIdError, given_ids
 from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
@@ -76,7 +77,10 @@ class ServeOptions:
     racks: tuple[str, ...] = ()  # assigned to the brokers in turn, in the order of their ids
     # For each broker, in the order of the ids, its listeners; the first one is in bootstrap.servers.
     listeners: tuple[tuple[Endpoint, ...], ...] = ((Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),)
-    controller: Endpoint | None = None  # the listener for clients with `bootstrap.controllers`, if any
+    controller_ids: tuple[int, ...] = ()  # controllers that are nodes of their own; none: the first broker is one
+    # The listeners for clients with `bootstrap.controllers`: of each controller in `controller_ids`, else of the first
+    # broker's, which may have none.
+    controllers: tuple[Endpoint, ...] = ()
     topics: tuple[TopicOption, ...] = ()
     users: tuple[UserScramCredentialRecord, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -105,11 +109,16 @@ class ServeOptions:
         """The number of brokers at the start."""
         return len(self.broker_ids)
 
+    @property
+    def has_several_nodes(self) -> bool:
+        """Whether each node has a folder of its own in a data directory."""
+        return len(self.broker_ids) > 1 or bool(self.controller_ids)
+
     def option_of_port(self, port: int) -> str:
         """Return the option that gave this port, for the message that the port is taken."""
         if port == self.control_port:
             return "--control-port"
-        if self.controller is not None and self.controller.port == port:
+        if any(endpoint.port == port for endpoint in self.controllers):
             return "--set listeners" if "listeners" in self.settings else "--controller-port"
         if any(endpoints[0].port == port for endpoints in self.listeners):
             return "--set listeners" if "listeners" in self.settings else "--port"
@@ -136,11 +145,13 @@ def parse(arguments: Arguments) -> ServeOptions:
     check_together({**ignored, **settings}, topics.values(), tables)
     try:
         opened = listeners(arguments, settings, len(ids))
-        controller = endpoints.controller(settings, last(arguments, "controller-port"), opened)
-    except EndpointError as error:
+        controller_ids = broker_ids.controller_ids(last(arguments, "controllers") or "1", ids)
+        port = last(arguments, "controller-port") or ("0" if controller_ids else None)
+        controllers = endpoints.controllers(settings, port, opened, max(len(controller_ids), 1))
+    except (EndpointError, BrokerIdError) as error:
         raise OptionError(str(error)) from error
     check_listeners(settings, opened[0], advertise="advertise" in arguments)
-    check_security((*opened[0], *(() if controller is None else (controller,))), settings)
+    check_security((*opened[0], *controllers[:1]), settings)
     control_host, control_port, control_token = control(arguments)
     data_dirs = data_dirs_of(last(arguments, "data-dir"))
     for name in ("read-only", "allow-reset"):
@@ -153,7 +164,8 @@ def parse(arguments: Arguments) -> ServeOptions:
         ids_given=ids_given,
         racks=racks_of(last(arguments, "rack"), len(ids)),
         listeners=opened,
-        controller=controller,
+        controller_ids=controller_ids,
+        controllers=controllers,
         topics=tuple(topics.values()),
         users=users_of(arguments, features, as_version),
         settings=settings,

@@ -12,7 +12,11 @@ from storage.ownership import REPLACING, RESTORED
 
 MOST_ID = 2**31 - 1
 MOST_BROKERS = 1000
+MOST_CONTROLLERS = 9
+FIRST_CONTROLLER = 3000
+"""Id of the first of several controllers, as in the test clusters of Kafka itself."""
 _DIRECTORY = re.compile(r"broker-(0|[1-9]\d*)")
+_CONTROLLER_DIRECTORY = re.compile(r"controller-(0|[1-9]\d*)")
 
 
 class BrokerIdError(ValueError):
@@ -60,9 +64,37 @@ def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> t
     return tuple(range(start, start + int(brokers))), first is not None
 
 
-def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
-    """Return the ids of brokers whose ids were not given: those in the data directory first, then the next numbers."""
-    if len(ids) == 1:
+def controller_ids(text: str, brokers: Sequence[int]) -> tuple[int, ...]:
+    """Return the ids of controllers that are nodes of their own; none if the first broker is the controller.
+
+    Args:
+        text: how many (`3`; `1`: the first broker is the controller), or a list of their ids (`101,102`; `101,` for
+            one).
+        brokers: the ids of the brokers, which no controller may have.
+
+    Raises:
+        BrokerIdError: an id is not a number from 0 on, is given twice, or is a broker's.
+    """
+    if "," in text:
+        ids = tuple(number(part.strip(), "--controllers") for part in text.removesuffix(",").split(","))
+    elif text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_CONTROLLERS:
+        ids = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + int(text))) if int(text) > 1 else ()
+    else:
+        such = f"a number from 1 to {MOST_CONTROLLERS}, or a list of ids such as 101,102,103"
+        raise BrokerIdError(f"--controllers needs {such}, not {text!r}")
+    if len(set(ids)) != len(ids) or len(ids) > MOST_CONTROLLERS:
+        raise BrokerIdError(f"--controllers {text} lists an id twice, or more than {MOST_CONTROLLERS}")
+    if both := sorted(set(ids) & set(brokers)):
+        raise BrokerIdError(f"node {both[0]} cannot be a broker and a controller; choose other ids with --controllers")
+    return ids
+
+
+def found_ids(data_dir: Path, ids: Sequence[int], *, several: bool = False) -> tuple[int, ...]:
+    """Return the ids of brokers whose ids were not given: those in the data directory first, then the next numbers.
+
+    ``several``: one broker has a folder of its own too.
+    """
+    if len(ids) == 1 and not several:
         owner = _owner(data_dir)
         return tuple(ids) if owner is None else (owner,)
     present = sorted(directories(data_dir))[: len(ids)]
@@ -85,8 +117,8 @@ def directories(data_dir: Path) -> set[int]:
 
 
 def is_directory_name(name: str) -> bool:
-    """Whether a name is that of one broker's directory below a data directory of several, such as broker-2."""
-    return _DIRECTORY.fullmatch(name) is not None
+    """Whether a name is that of one node's directory below a data directory of several, such as broker-2."""
+    return any(each.fullmatch(name) for each in (_DIRECTORY, _CONTROLLER_DIRECTORY))
 
 
 def _owner(data_dir: Path) -> int | None:

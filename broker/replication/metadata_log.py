@@ -100,6 +100,14 @@ def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
     return list(bootstrap)
 
 
+def copy_snapshot(leader: Files, follower: Files) -> None:
+    """Copy the leader's newest snapshot to a follower, which cannot fetch what the log had before it (KIP-630)."""
+    newest = latest_snapshot(leader)
+    if newest is not None and not follower.exists(newest.path):
+        follower.make_directory(METADATA_DIRECTORY)
+        follower.replace(newest.path, leader.read_file(newest.path))
+
+
 class SnapshotBatch:
     """A snapshot as a batch for replay: all its records get the last offset that it covers."""
 
@@ -133,20 +141,21 @@ class MetadataCodec:
 
 
 class MetadataLog(CoordinatorLog):
-    """The controller's view of the metadata log."""
+    """The active controller's view of the metadata log.
+
+    ``files`` are the trees of the controllers that are up; each keeps a ``quorum-state``.
+    """
 
     def __init__(
         self,
         partition: ReplicatedPartition,
-        broker_id: int,
-        files: Files,
+        quorum: Quorum,
+        files: dict[int, Files],
         written: Callable[[int], None] = lambda _size_bytes: None,
-        quorum: Quorum | None = None,
     ) -> None:
         """``written`` is called with the size of new records in bytes; ``quorum`` follows the control records."""
-        super().__init__(partition, broker_id)
-        self._files, self._written = files, written
-        self._quorum = quorum or Quorum(broker_id)
+        super().__init__(partition, quorum.leader_id)
+        self.files, self._written, self._quorum = files, written, quorum
         self._recorded: bytes | None = None
         """The voters as recorded in the log; ``None``: it has none."""
         self._between = pause
@@ -163,9 +172,10 @@ class MetadataLog(CoordinatorLog):
     def replay(self) -> Iterator[Any]:
         """Yield the newest snapshot, then the log from there on."""
         log = self._partition.led_by(self._broker_id)
-        start, cut = log.log_start_offset, usable_snapshot(log, self._files)
+        files = self.files[self._broker_id]
+        start, cut = log.log_start_offset, usable_snapshot(log, files)
         if cut is not None:
-            contents = self._files.read_file(cut.path)
+            contents = files.read_file(cut.path)
             self._follow(contents)
             yield SnapshotBatch(contents, cut.end_offset)
             start = cut.end_offset
@@ -178,11 +188,26 @@ class MetadataLog(CoordinatorLog):
         self._written(size_bytes)
 
     def begin(self, now_ms: int) -> None:
-        """Begin the partition's leader epoch: append a LeaderChange record, and write ``quorum-state``."""
-        epoch = self._partition.state.leader_epoch
-        batch = leader_change_batch(self._broker_id, epoch, now_ms)
-        self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
-        write_quorum_state(self._files, self._broker_id, epoch)
+        """Begin the partition's leader epoch: append a LeaderChange record, and write each ``quorum-state``."""
+        quorum, state = self._quorum, self._partition.state
+        self._broker_id = state.leader
+        batch = leader_change_batch(
+            state.leader,
+            state.leader_epoch,
+            now_ms,
+            voters=quorum.voters,
+            granting=quorum.following(quorum.voters),
+        )
+        self._partition.append(state.leader, batch, now_ms, origin=AppendOrigin.COORDINATOR)
+        self.note_leader()
+
+    def note_leader(self) -> None:
+        """Write each controller's ``quorum-state``: leader, epoch, and the voters if they are configured."""
+        state, quorum = self._partition.state, self._quorum
+        for files in self.files.values():
+            write_quorum_state(
+                files, state.leader, state.leader_epoch, voters=quorum.voters, recorded=self._recorded is not None
+            )
 
     def _follow(self, contents: bytes) -> None:
         """Read from the control records of a log or a snapshot whether voters are recorded, and which."""
@@ -198,7 +223,7 @@ class MetadataLog(CoordinatorLog):
         The voters of a real controller are kept unless this controller has a listener: a real broker finds its
         controller there.
         """
-        voters = (self._quorum.voter,)
+        voters = self._quorum.voter_records()
         if not self._quorum.version or self._recorded == voters_value(voters):
             return
         if self._recorded is not None and not self._quorum.listens:
@@ -207,4 +232,4 @@ class MetadataLog(CoordinatorLog):
         batch = voters_batch(self._quorum.version, voters, epoch, now_ms)
         self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
         self._recorded = voters_value(voters)
-        write_quorum_state(self._files, self._broker_id, epoch, recorded=True)
+        self.note_leader()

@@ -20,6 +20,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message, mypyc_attr
 from protocol.writers import Parts
+from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
@@ -78,12 +79,18 @@ class ClusterView(Protocol):
     controller_id: int
     metadata: MetadataController
     quorum: Quorum
+    metadata_partition: ReplicatedPartition
     partitions: dict[tuple[str, int], ReplicatedPartition]
     versions: Versions
     release: Release
     lazy_coordinators: bool
     between_brokers: Callable[[], Awaitable[None]] | None
     """Awaited while a coordinator's answer is on its way to another broker; None: it takes no time."""
+
+    @property
+    def metadata_log(self) -> PartitionLog:
+        """The active controller's log of metadata. Raises KafkaError if there is none."""
+        ...
 
     @property
     def moves(self) -> ReplicaMoves:

@@ -188,8 +188,12 @@ def controller_names(settings: Mapping[str, str]) -> list[str]:
     return [name.strip().upper() for name in names if name.strip()]
 
 
-def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[Sequence[Endpoint]]) -> Endpoint | None:
-    """Return the controller's listener: on the port of `--controller-port`, else as in Kafka's own settings; or None.
+def controllers(
+    settings: Mapping[str, str], port: str | None, brokers: Sequence[Sequence[Endpoint]], count: int
+) -> tuple[Endpoint, ...]:
+    """Return the controllers' listeners: on the port of `--controller-port`, else as in Kafka's own settings; or none.
+
+    The ports of several count up.
 
     Raises:
         EndpointError: the port is invalid or a broker's; the name is that of a broker's listener.
@@ -209,9 +213,9 @@ def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[
         for other in (endpoint for endpoints in brokers for endpoint in endpoints):
             if other.name == listener.name:
                 raise EndpointError(f"listener {listener.name} is the controller's, and cannot be a broker's too")
-            if listener.port and other.port == listener.port:
-                raise EndpointError(f"port {listener.port} is used by {other.name} and by the controller")
-    return listener
+            if listener.port and listener.port <= other.port < listener.port + count:
+                raise EndpointError(f"port {other.port} is used by {other.name} and by the controller")
+    return () if listener is None else tuple(listener.of_broker(index) for index in range(count))
 
 
 def _all_from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:

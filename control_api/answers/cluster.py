@@ -48,16 +48,29 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True)
+class Controller:
+    """One controller of the quorum; `host` and `port` are those of its listener."""
+
+    id: int
+    host: str = ""
+    port: int = 0
+    up: bool = True
+    voter: Annotated[bool, About("whether it votes; if not, it is an observer")] = True
+    active: Annotated[bool, About("whether it leads the quorum")] = False
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterInfo:
     """The cluster: GET /v1/cluster."""
 
     cluster_id: str
-    controller: int = -1
+    controller: Annotated[int, About("id of the active controller; -1: there is none now")] = -1
     as_version: str = ""
     seed: Int64 = 0
     topics: Annotated[int, About("number of topics")] = 0
     features: dict[str, int] = field(default_factory=dict)
     brokers: tuple[Broker, ...] = ()
+    controllers: tuple[Controller, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

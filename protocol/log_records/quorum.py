@@ -26,10 +26,22 @@ class Voter(NamedTuple):
     endpoints: tuple[tuple[str, str, int], ...] = ()
 
 
-def leader_change_batch(leader_id: int, epoch: int, now_ms: int, *, base_offset: int = 0) -> bytearray:
-    """Build the LeaderChangeMessage (v0) that starts a leader's epoch: the only voter elected itself."""
-    voters = uvarint(2) + struct.pack(">i", leader_id) + b"\0"
-    value = struct.pack(">hi", 0, leader_id) + voters + voters + b"\0"
+def leader_change_batch(
+    leader_id: int,
+    epoch: int,
+    now_ms: int,
+    *,
+    base_offset: int = 0,
+    voters: Sequence[int] = (),
+    granting: Sequence[int] = (),
+) -> bytearray:
+    """Build the LeaderChangeMessage (v0) that starts a leader's epoch.
+
+    ``granting`` are the voters that elected it; by default it is the only voter and elected itself.
+    """
+    both = (voters or (leader_id,), granting or (leader_id,))
+    lists = (uvarint(len(ids) + 1) + b"".join(struct.pack(">iB", each, 0) for each in ids) for ids in both)
+    value = struct.pack(">hi", 0, leader_id) + b"".join(lists) + b"\0"
     return _control(ControlType.LEADER_CHANGE, value, now_ms, base_offset, epoch)
 
 

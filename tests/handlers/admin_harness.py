@@ -15,7 +15,7 @@ from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.image import BrokerListener, ClusterImage, Topic
 from broker.coordination.metadata.machine import MetadataMachine
-from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.metadata.quorum import Quorum, QuorumController
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
@@ -92,12 +92,19 @@ class FakeCluster:
         self.moved: list[tuple[str, int, UUID | None]] = []
         """Topic, partition and directory of each move that a handler began."""
         self.moves = self
-        self.quorum = Quorum(1, UUID(int=1), address=("b1", 9091))
+        self.quorum = Quorum({1: QuorumController(1, UUID(int=1), address=("b1", 9091))}, [1], 1)
 
     @property
     def image(self) -> ClusterImage:
         """The metadata as of now."""
         return self.metadata.machine.image
+
+    @property
+    def metadata_log(self) -> FakeLog:
+        """The end of the metadata log."""
+        log = FakeLog()
+        log.high_watermark = log.log_end_offset = self.image.offset + 1
+        return log
 
     def begin(self, _node: Node, partition: FakePartition, target: LogDir) -> None:
         """A move between log directories."""

@@ -11,6 +11,7 @@ from understudy.aio.bridge import AsyncBridge
 from understudy.aio.coordination import (
     AsyncAcls,
     AsyncBrokers,
+    AsyncControllers,
     AsyncGroups,
     AsyncProducers,
     AsyncTransactions,
@@ -63,6 +64,7 @@ class AsyncCluster(AsyncBridge):
         self.retention = RetentionVerbs(self._send)
         self.compaction = CompactionVerbs(self._send)
         self.brokers = AsyncBrokers(self._send)
+        self.controllers = AsyncControllers(self._send)
         self.coordinators = CoordinatorsVerbs(self._send)
         self.transactions = AsyncTransactions(self._send)
         self.producers = AsyncProducers(self._send)

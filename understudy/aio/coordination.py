@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Never
 
 from understudy import results
+from understudy.aio.resource import AsyncPart
 from understudy.aio.verbs import (
     AclsVerbs,
     AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
+    ControllerVerbs,
     GroupsVerbs,
     GroupVerbs,
     ProducersVerbs,
@@ -33,6 +35,18 @@ class AsyncBrokers(BrokersVerbs):
     def __getitem__(self, broker: int) -> AsyncBroker:
         """Return the broker with this id."""
         return AsyncBroker(self._send, broker=broker)
+
+
+class AsyncController(ControllerVerbs):
+    """One controller of several, by its id."""
+
+
+class AsyncControllers(AsyncPart):
+    """The controllers, by id, where they are nodes of their own."""
+
+    def __getitem__(self, controller: int) -> AsyncController:
+        """Return the controller with this id."""
+        return AsyncController(self._send, controller=controller)
 
 
 class AsyncTransaction(TransactionVerbs):

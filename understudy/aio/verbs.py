@@ -146,6 +146,22 @@ class BrokerVerbs(AsyncPart):
         await self._ask("brokers resume")
 
 
+class ControllerVerbs(AsyncPart):
+    """The verbs of `kafka.controllers[controller]`."""
+
+    async def kill(self) -> None:
+        """Kill a controller of several: the others miss it, and elect another, after some seconds."""
+        await self._ask("controllers kill")
+
+    async def stop(self) -> None:
+        """Stop a controller of several; if it is the active one, another is elected at once."""
+        await self._ask("controllers stop")
+
+    async def start(self) -> None:
+        """Start a controller again; it follows the active one."""
+        await self._ask("controllers start")
+
+
 class CoordinatorsVerbs(AsyncPart):
     """The verbs of `kafka.coordinators`."""
 

@@ -12,6 +12,7 @@ from understudy.client.bridge import Bridge
 from understudy.client.coordination import (
     Acls,
     Brokers,
+    Controllers,
     Groups,
     Producers,
     Transactions,
@@ -64,6 +65,7 @@ class Cluster(Bridge):
         self.retention = RetentionVerbs(self._send)
         self.compaction = CompactionVerbs(self._send)
         self.brokers = Brokers(self._send)
+        self.controllers = Controllers(self._send)
         self.coordinators = CoordinatorsVerbs(self._send)
         self.transactions = Transactions(self._send)
         self.producers = Producers(self._send)

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Never
 
 from understudy import results
+from understudy.client.resource import Part
 from understudy.client.verbs import (
     AclsVerbs,
     AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
+    ControllerVerbs,
     GroupsVerbs,
     GroupVerbs,
     ProducersVerbs,
@@ -34,6 +36,18 @@ class Brokers(BrokersVerbs):
     def __getitem__(self, broker: int) -> Broker:
         """Return the broker with this id."""
         return Broker(self._send, broker=broker)
+
+
+class Controller(ControllerVerbs):
+    """One controller of several, by its id."""
+
+
+class Controllers(Part):
+    """The controllers, by id, where they are nodes of their own."""
+
+    def __getitem__(self, controller: int) -> Controller:
+        """Return the controller with this id."""
+        return Controller(self._send, controller=controller)
 
 
 class Transaction(TransactionVerbs):

@@ -147,6 +147,22 @@ class BrokerVerbs(Part):
         self._ask("brokers resume")
 
 
+class ControllerVerbs(Part):
+    """The verbs of `kafka.controllers[controller]`."""
+
+    def kill(self) -> None:
+        """Kill a controller of several: the others miss it, and elect another, after some seconds."""
+        self._ask("controllers kill")
+
+    def stop(self) -> None:
+        """Stop a controller of several; if it is the active one, another is elected at once."""
+        self._ask("controllers stop")
+
+    def start(self) -> None:
+        """Start a controller again; it follows the active one."""
+        self._ask("controllers start")
+
+
 class CoordinatorsVerbs(Part):
     """The verbs of `kafka.coordinators`."""
 

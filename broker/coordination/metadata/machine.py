@@ -93,7 +93,7 @@ class MetadataMachine(RepliesInOrder):
         bootstrap: Sequence[Any] | None = None,
     ) -> None:
         self.image = ClusterImage()
-        self._bootstrap = bootstrap_records() if bootstrap is None else bootstrap
+        self.bootstrap = bootstrap_records() if bootstrap is None else bootstrap
         self._controller = Controller(
             self.image, settings, new_uuid, below, next_offset or (lambda: self.image.offset + 1)
         )
@@ -131,7 +131,7 @@ class MetadataMachine(RepliesInOrder):
         return Outcome()
 
     def _beginning(self) -> list[Any]:
-        records: list[Any] = list(self._bootstrap)
+        records: list[Any] = list(self.bootstrap)
         if any(isinstance(each, FeatureLevelRecord) and each.name == features.ELR_VERSION for each in records):
             least = str(self._controller.settings.int(MIN_ISR))
             records.append(ConfigRecord(BROKER_RESOURCE, "", MIN_ISR, least))

@@ -1,10 +1,12 @@
-"""Quorum of the metadata log, which has one voter: the controller (KIP-595, KIP-853).
+"""Quorum of the metadata log: its controllers, which of them vote, and which leads (KIP-595, KIP-853).
 
-With ``kraft.version`` 0 the voters are configured; with 1 they are records of the log, which requests may change. No
-other node can become a voter here, as there is none that responds.
+With ``kraft.version`` 0 the voters are configured; with 1 they are records of the log, which requests change. A
+controller that is no voter is an observer, as all brokers are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import NamedTuple
 from uuid import UUID
 
 from broker.coordination.metadata.features import KRAFT_VERSION
@@ -15,54 +17,100 @@ from protocol.log_records.quorum import Voter
 from protocol.types import uuid_text
 
 LISTENER = "CONTROLLER"
-"""Default name of the controller's listener (``controller.listener.names``)."""
+"""Default name of the controllers' listener (``controller.listener.names``)."""
+NO_LEADER = -1
 _NO_DIRECTORY = _NO_INCARNATION = UUID(int=0)
+_NEVER = -1
 Endpoints = Sequence[tuple[str, str, int]]
 """Listener name, host and port."""
 
 
+class Fetched(NamedTuple):
+    """What a leader knows of a replica that does not fetch now: its end offset, and times in ms since 1970."""
+
+    end_offset: int = _NEVER
+    last_fetch_ms: int = _NEVER
+    last_caught_up_ms: int = _NEVER
+
+
 @dataclass(slots=True)
-class Quorum:
-    """The voter and the level of ``kraft.version``.
+class QuorumController:
+    """One controller.
 
     Attributes:
-        voter_id: the controller's id.
+        id: its id.
         directory_id: the id of its data directory.
-        incarnation_id: the id of this run of the controller.
-        version: the level of ``kraft.version``: 1 if the voters are recorded in the log.
-        listener: the name of the controller's listener.
-        address: host and port of the controller's listener.
-        listens: whether that listener is open; if not, the address is that of the controller's broker.
+        incarnation_id: the id of this run.
+        address: host and port of its listener.
+        last: what the leader knows of it while it does not follow; ``None``: it follows, or leads.
     """
 
-    voter_id: int
+    id: int
     directory_id: UUID = _NO_DIRECTORY
     incarnation_id: UUID = _NO_INCARNATION
+    address: tuple[str, int] = ("localhost", 0)
+    last: Fetched | None = None
+
+
+@dataclass(slots=True)
+class Quorum:
+    """The controllers and the level of ``kraft.version``.
+
+    Attributes:
+        controllers: all of them, by id.
+        voters: the ids of those that vote.
+        leader_id: the active controller; -1 while there is none.
+        version: the level of ``kraft.version``: 1 if the voters are recorded in the log.
+        listener: the name of the controllers' listeners.
+        listens: whether those listeners are open; if not, an address is that of the controller's broker.
+    """
+
+    controllers: dict[int, QuorumController]
+    voters: list[int] = field(default_factory=list)
+    leader_id: int = NO_LEADER
     version: int = 0
     listener: str = LISTENER
-    address: tuple[str, int] = ("localhost", 0)
     listens: bool = False
 
-    @property
-    def voter(self) -> Voter:
-        """The voter in the form of the log's record."""
-        return Voter(self.voter_id, self.directory_id, ((self.listener, *self.address),))
+    def voter_records(self) -> tuple[Voter, ...]:
+        """Return the voters in the form of the log's record."""
+        voters = (self.controllers[each] for each in self.voters)
+        return tuple(Voter(each.id, each.directory_id, ((self.listener, *each.address),)) for each in voters)
+
+    def shown_directory(self, controller_id: int) -> UUID:
+        """Return a voter's directory id for DescribeQuorum: unknown if the voters are configured."""
+        return self.controllers[controller_id].directory_id if self.version else _NO_DIRECTORY
 
     @property
-    def shown_directory(self) -> UUID:
-        """The voter's directory id for DescribeQuorum: unknown if the voters are configured."""
-        return self.directory_id if self.version else _NO_DIRECTORY
+    def observers(self) -> list[int]:
+        """The ids of controllers that do not vote."""
+        return [each for each in self.controllers if each not in self.voters]
+
+    def following(self, ids: Iterable[int]) -> list[int]:
+        """Return those of these controllers that are up and follow, or lead."""
+        return [each for each in ids if self.controllers[each].last is None]
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether enough voters are up to elect a leader and to commit records."""
+        return 2 * len(self.following(self.voters)) > len(self.voters)
+
+    def fetched(self, controller_id: int, end_offset: int, now_ms: int) -> Fetched:
+        """Return what the leader knows of a replica; ``end_offset`` is that of the leader."""
+        return self.controllers[controller_id].last or Fetched(end_offset, now_ms, now_ms)
 
     def levels(self, features: Mapping[str, int]) -> dict[str, int]:
         """Return all finalized levels: those of the metadata's features, and ``kraft.version`` if above 0."""
         return {**features, KRAFT_VERSION: self.version} if self.version else dict(features)
+
+    # --- changes of the voters ---------------------------------------------------------------------------------------
 
     def check_added(self, voter_id: int, directory_id: UUID | None, endpoints: Endpoints) -> None:
         """Refuse a new voter, in the order of ``KafkaRaftClient.handleAddVoterRequest`` and ``AddVoterHandler``.
 
         Raises:
             KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION, DUPLICATE_VOTER, or REQUEST_TIMED_OUT for a voter that
-                would be valid.
+                does not answer.
         """
         directory_id = directory_id or _NO_DIRECTORY
         if voter_id < 0 or directory_id == _NO_DIRECTORY:
@@ -75,16 +123,23 @@ class Quorum:
                 f"ListenerName({self.listener})",
             )
         self._check_recorded("adding")
-        if voter_id == self.voter_id:
+        if voter_id in self.voters:
             raise KafkaError(
                 ErrorCode.DUPLICATE_VOTER,
                 f"The voter id for {_key(voter_id, directory_id)} is already part of the set of voters "
-                f"[{_key(self.voter_id, self.directory_id)}].",
+                f"{self._voter_keys()}.",
             )
-        raise KafkaError(
-            ErrorCode.REQUEST_TIMED_OUT,
-            "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE",
-        )
+        if self._answering(voter_id, directory_id) is None:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE",
+            )
+
+    def _answering(self, voter_id: int, directory_id: UUID) -> QuorumController | None:
+        controller = self.controllers.get(voter_id)
+        if controller is None or controller.last is not None or controller.directory_id != directory_id:
+            return None
+        return controller
 
     def check_removed(self, voter_id: int, directory_id: UUID | None) -> None:
         """Refuse to remove a voter, in the order of ``KafkaRaftClient.handleRemoveVoterRequest``; the last one stays.
@@ -96,16 +151,20 @@ class Quorum:
         if voter_id < 0 or directory_id == _NO_DIRECTORY:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Remove voter request didn't include a valid voter")
         self._check_recorded("removing")
-        raise KafkaError(
-            ErrorCode.VOTER_NOT_FOUND,
-            f"Cannot remove voter {_key(voter_id, directory_id)} from the set of voters "
-            f"[{_key(self.voter_id, self.directory_id)}]",
-        )
+        known = voter_id in self.voters and self.controllers[voter_id].directory_id == directory_id
+        if not known or len(self.voters) == 1:
+            raise KafkaError(
+                ErrorCode.VOTER_NOT_FOUND,
+                f"Cannot remove voter {_key(voter_id, directory_id)} from the set of voters {self._voter_keys()}",
+            )
 
     def _check_recorded(self, what: str) -> None:
         if not self.version:
             reason = f"Cluster doesn't support {what} voter because the kraft.version feature is 0"
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, reason)
+
+    def _voter_keys(self) -> str:
+        return "[" + ", ".join(_key(each, self.controllers[each].directory_id) for each in self.voters) + "]"
 
 
 def check_cluster_id(requested_id: str | None, cluster_id: str) -> None:

@@ -93,19 +93,19 @@ def test_kafkas_own_listener_settings_are_obeyed() -> None:
             Endpoint("EXTERNAL", "SASL_PLAINTEXT", "0.0.0.0", 9100, "example.org", 443),
         ),
     )
-    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "127.0.0.1", 9200)
+    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "127.0.0.1", 9200)
     assert made.option_of_port(9000) == "--set listeners"
     assert made.option_of_port(9200) == "--set listeners"
 
 
 def test_the_controller_listens_where_it_is_wanted() -> None:
     """Nowhere, at a port, or under the name of Kafka's settings; never at a broker's port or under its name."""
-    assert options().controller is None
-    assert options("--set", "listeners=PLAINTEXT://:9000,CONTROLLER://:9200").controller is None
+    assert options().controllers == ()
+    assert options("--set", "listeners=PLAINTEXT://:9000,CONTROLLER://:9200").controllers == ()
     made = options("--brokers", "2", "--host", "0.0.0.0", "--advertise", "kafka", "--controller-port", "9094")
-    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "0.0.0.0", 9094, "kafka")
+    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "0.0.0.0", 9094, "kafka")
     assert made.option_of_port(9094) == "--controller-port"
-    named = options("--set", "controller.listener.names=C1,C2", "--controller-port", "0").controller
+    named = options("--set", "controller.listener.names=C1,C2", "--controller-port", "0").controllers[0]
     assert named == Endpoint("C1", "PLAINTEXT", "127.0.0.1", 0)
     for arguments, problem in (
         (("--controller-port", "x"), "--controller-port"),
@@ -219,7 +219,7 @@ def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> Non
     )
     made = options("--config", str(file))
     assert ports(made) == [[9192]]
-    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
+    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
     assert made.broker_ids == (7,)
     assert (made.settings["message.max.bytes"], made.settings["log.dirs"]) == ("2000", "/var/lib/kafka")
     assert made.notes == ("settings of server.properties that are ignored: process.roles",)

@@ -8,7 +8,7 @@ import pytest
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import METADATA_TOPIC, ClusterImage, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
-from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.metadata.quorum import Quorum, QuorumController
 from broker.coordination.metadata.snapshot import records_of
 from broker.coordination.runtime import Runtime
 from broker.replication.metadata_log import MetadataLog, begin_at_snapshot, check_beginning, formatted, next_epoch
@@ -51,8 +51,8 @@ class Life:
         machine = MetadataMachine(BrokerSettings(1), new_uuid=lambda: TOPIC_ID, below=lambda _n: 0)
         self.clock = clock
         self.snapshots = MetadataSnapshots(self.log, BrokerSettings(1, static), clock, lambda: machine.image)
-        self.quorum = Quorum(1, UUID(int=7), address=("b1", 3333))
-        self.own = own = MetadataLog(partition, 1, files, self.snapshots.written, self.quorum)
+        self.quorum = Quorum({1: QuorumController(1, UUID(int=7), address=("b1", 3333))}, [1], 1)
+        self.own = own = MetadataLog(partition, self.quorum, {1: files}, self.snapshots.written)
         own.begin(NOW_MS)
         codec = cast("Any", MetadataCodec())
         self.runtime: MetadataController = Runtime(
@@ -241,7 +241,7 @@ def test_voters_are_recorded_once_and_found_again() -> None:
     assert again.quorum.version == 1
     again.own.record_voters(NOW_MS)
     assert len(list(quorum_records(b"".join(bytes(batch.view) for batch in again.batches())))) == 2
-    again.quorum.address, again.quorum.listens = ("b1", 9093), True
+    again.quorum.controllers[1].address, again.quorum.listens = ("b1", 9093), True
     again.own.record_voters(NOW_MS)
     assert len(list(quorum_records(b"".join(bytes(batch.view) for batch in again.batches())))) == 4
 
