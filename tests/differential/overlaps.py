@@ -254,7 +254,7 @@ THREE: dict[str, list[Step]] = {
     ],
     "requests behind acks=all": [
         *(replicas(2, 3), produce(acks=-1), {"do": "pause", "broker": 3}, produce(acks=-1, timeout=1_500)),
-        *(produce(**NOW), poll("0", wait_ms=SHORT_MS, **NOW), {"do": "resume", "broker": 3}),
+        *(produce(**NOW), {"do": "await"}, {"do": "resume", "broker": 3}),
     ],
     "acks=all, topic deleted": [
         *(replicas(2, 3), {"do": "pause", "broker": 3}, produce(acks=-1, timeout=30_000)),

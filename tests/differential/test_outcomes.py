@@ -38,7 +38,7 @@ def test_outcomes_show_when_each_response_came(broker_with: BrokerWith) -> None:
     assert came == {
         "0 CreateTopics": "at once",
         "1 Fetch": "after 2 bursts",
-        "2 Metadata": "then",
+        "2 Metadata": "after 1 bursts",
         "3 Produce": "at once",
         "4 Fetch": "(cut)",
     }
