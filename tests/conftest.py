@@ -59,8 +59,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def required_marker(expression: str) -> str | None:
     """The marker without which no test fits the expression of ``-m``; None where none is known."""
-    found = re.fullmatch(r"(interop|nightly)( and (not )?\w+)*", expression)
-    return found[1] if found else None
+    pattern_match = re.fullmatch(r"(interop|nightly)( and (not )?\w+)*", expression)
+    return pattern_match[1] if pattern_match else None
 
 
 @pytest.hookimpl(wrapper=True)

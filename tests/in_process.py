@@ -234,8 +234,8 @@ class Network:
             port = self._ports
         if port in self.listeners:
             raise OSError(errno.EADDRINUSE, "address in use")
-        made = self.listeners[port] = Listener(self, factory, port)
-        return made
+        listener = self.listeners[port] = Listener(self, factory, port)
+        return listener
 
     def soon(self, call: Callable[..., Any], *arguments: Any) -> None:
         """Call it when the loop runs, after all that is scheduled already."""

@@ -38,9 +38,9 @@ def ports() -> Iterator[dict[str, str]]:
 def test_each_listener_returns_its_own_address(ports: dict[str, str]) -> None:
     """Programs on the host get localhost, containers of the network the service's name."""
     for port, answer in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
-        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=60)
-        assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [answer]
-        assert {"orders", "payments"} <= set(found.topics)
+        topics = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=60)
+        assert [f"{broker.host}:{broker.port}" for broker in topics.brokers.values()] == [answer]
+        assert {"orders", "payments"} <= set(topics.topics)
 
 
 def test_the_app_does_its_work_through_the_network_listener(ports: dict[str, str]) -> None:

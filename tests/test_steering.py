@@ -186,10 +186,10 @@ def by_python(line: str, url: str) -> None:
 
 def by_shell(line: str, url: str) -> None:
     """Run a command of the shell."""
-    given = io.TextIOWrapper(io.BytesIO(), write_through=True)  # an image is written as bytes
-    with contextlib.redirect_stdout(given), contextlib.redirect_stderr(given):
+    stream = io.TextIOWrapper(io.BytesIO(), write_through=True)  # an image is written as bytes
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         code = main([*shlex.split(line)[1:], "--control", url])
-    assert code == 0, given.buffer.getvalue()
+    assert code == 0, stream.buffer.getvalue()
 
 
 @pytest.mark.parametrize("lines", [*TASKS, *EXAMPLES], ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])

@@ -240,9 +240,9 @@ def test_a_certificate_may_be_in_the_settings() -> None:
         "ssl.truststore.certificates": ca.cert_pem.bytes().decode(),
         "ssl.client.auth": "required",
     }
-    made = context_of(BrokerSettings(1, texts), ENDPOINT)
-    assert made is not None
-    assert len(made.get_ca_certs()) == 1
+    context = context_of(BrokerSettings(1, texts), ENDPOINT)
+    assert context is not None
+    assert len(context.get_ca_certs()) == 1
 
 
 @pytest.mark.parametrize(
@@ -264,6 +264,6 @@ def test_with_sasl_certificates_are_asked_for_by_the_listeners_own_setting(
         f"{OF}.ssl.keystore.certificate.chain": issued.cert_chain_pems[0].bytes().decode(),
         f"{OF}.ssl.keystore.key": issued.private_key_pem.bytes().decode(),
     }
-    made = context_of(BrokerSettings(1, {**own, **texts}), Endpoint("OUTSIDE", protocol, "127.0.0.1", 0))
-    assert made is not None
-    assert made.verify_mode is mode
+    context = context_of(BrokerSettings(1, {**own, **texts}), Endpoint("OUTSIDE", protocol, "127.0.0.1", 0))
+    assert context is not None
+    assert context.verify_mode is mode

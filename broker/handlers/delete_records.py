@@ -45,15 +45,15 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
     )
     pending: list[_Pending] = []
     topics = [
-        DeleteRecordsTopicResult(name, [_answer(name, index, offsets[name, index], ctx, pending) for index in indexes])
+        DeleteRecordsTopicResult(name, [_delete(name, index, offsets[name, index], ctx, pending) for index in indexes])
         for name, indexes in grouped(offsets).items()
     ]
     if pending:
-        await _others(pending, deadline_ms, ctx)
+        await _wait_for_replicas(pending, deadline_ms, ctx)
     return DeleteRecordsResponse(topics=topics)
 
 
-async def _others(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
+async def _wait_for_replicas(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
     """Wait for replicas that are held, or whose log directory has failed (Kafka: DelayedDeleteRecords)."""
 
     def done() -> bool:
@@ -83,7 +83,7 @@ def _goes_to_replica_manager(topic: str, index: int, ctx: RequestContext) -> boo
     return allowed and ctx.cluster.image.partition(topic, index) is not None
 
 
-def _answer(
+def _delete(
     topic: str, index: int, offset: int, ctx: RequestContext, pending: list[_Pending]
 ) -> DeleteRecordsPartitionResult:
     try:

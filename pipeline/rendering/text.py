@@ -67,7 +67,7 @@ def formatted(name: str, value: Any) -> str:
         if isinstance(value, float):
             return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
     # Keys and names come from clients, and may contain control characters of terminals.
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
+    return _UNPRINTABLE.sub(lambda character: character[0].encode("unicode_escape").decode(), str(value))
 
 
 def is_number(values: Sequence[Any]) -> bool:

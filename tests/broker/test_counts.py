@@ -108,9 +108,9 @@ def test_a_fetch_with_quotas_is_encoded_once(monkeypatch: pytest.MonkeyPatch) ->
         session_id = 0
         for epoch, times in ((-1, 1), (0, 2), (1, 1), (2, 1)):
             listed = topics if epoch <= 0 else []
-            asked = FetchRequest(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=listed)
+            request = FetchRequest(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=listed)
             encoded.clear()
-            response = await peer.call(ApiKey.FETCH, 16, asked)
+            response = await peer.call(ApiKey.FETCH, 16, request)
             assert encoded == [ApiKey.FETCH] * times
             assert (response.error_code, response.throttle_time_ms) == (ErrorCode.NONE, 0)
             session_id = response.session_id

@@ -55,15 +55,15 @@ def runs(request: pytest.FixtureRequest, target_name: str) -> Iterator[Runs]:
 
 def _played(request: pytest.FixtureRequest, cluster: Target) -> Iterator[Runs]:
     """Start all drivers whose steps are collected."""
-    made = Runs(cluster)
+    runs = Runs(cluster)
     drivers = {driver.name: driver for driver in map(_driver_of, request.session.items) if driver is not None}
-    made.start(sorted(drivers.values(), key=lambda driver: (driver.name not in SLOW_FIRST, driver.name)))
+    runs.start(sorted(drivers.values(), key=lambda driver: (driver.name not in SLOW_FIRST, driver.name)))
     try:
-        yield made
+        yield runs
     finally:
-        made.close()
+        runs.close()
         passed = f", {requests(cluster).total()} requests" if cluster.upstream is not None else ""
-        request.config.stash[TABLE] = [f"against {cluster.name}, {cluster.brokers} brokers{passed}", *made.table()]
+        request.config.stash[TABLE] = [f"against {cluster.name}, {cluster.brokers} brokers{passed}", *runs.table()]
 
 
 def _driver_of(item: pytest.Item) -> Driver | None:

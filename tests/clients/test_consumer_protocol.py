@@ -119,8 +119,10 @@ def test_librdkafka_shares_and_commits(members: Members) -> None:
     members.leave(first)
     members.until(lambda: members.shared(PARTITIONS), "all for who is left")
     assert len(members.read) == RECORDS
-    (found,) = (each for each in members.admin.list_consumer_groups().result().valid if each.group_id == members.topic)
-    assert (found.type.name, found.state.name) == ("CONSUMER", "STABLE")
+    (listing,) = (
+        each for each in members.admin.list_consumer_groups().result().valid if each.group_id == members.topic
+    )
+    assert (listing.type.name, listing.state.name) == ("CONSUMER", "STABLE")
     described = members.admin.describe_consumer_groups([members.topic])[members.topic].result()
     assert (described.type.name, [len(each.assignment.topic_partitions) for each in described.members]) == (
         "CONSUMER",

@@ -103,8 +103,8 @@ def refused(server: Server) -> set[tuple[str, int]]:
 
 def values(server: Server) -> list[str]:
     """The topic's records."""
-    found = server.control("GET", f"/v1/topics/{TOPIC}/partitions/0/records")["records"]
-    return [each["value"] for each in found]
+    records = server.control("GET", f"/v1/topics/{TOPIC}/partitions/0/records")["records"]
+    return [each["value"] for each in records]
 
 
 def id_of(server: Server) -> str:

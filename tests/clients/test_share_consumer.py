@@ -77,9 +77,11 @@ def queue(cluster: Target) -> tuple[str, Producer]:
 
 def member(cluster: Target, name: str, mode: str) -> ShareConsumer:
     """A member of the queue's group."""
-    made = ShareConsumer({"bootstrap.servers": cluster.bootstrap, "group.id": name, "share.acknowledgement.mode": mode})
-    made.subscribe([name])
-    return made
+    consumer = ShareConsumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": name, "share.acknowledgement.mode": mode}
+    )
+    consumer.subscribe([name])
+    return consumer
 
 
 def send(queue: tuple[str, Producer], value: str) -> None:

@@ -124,8 +124,8 @@ class Page:
 
     def named(self, kind: str, name: str) -> WebElement:
         """The visible element of this kind whose label or text is just this."""
-        found: WebElement = until(lambda: self.script(_NAMED, kind, name), f"{kind} {name!r} in:\n{self.text}")
-        return found
+        element: WebElement = until(lambda: self.script(_NAMED, kind, name), f"{kind} {name!r} in:\n{self.text}")
+        return element
 
     def linked(self, region: str, text: str) -> WebElement:
         """The link with this text in the region of this name."""
@@ -188,8 +188,8 @@ class Page:
 
     def asked(self) -> list[str]:
         """The addresses that were asked since this was last called."""
-        given = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
-        return [row["params"]["request"]["url"] for row in given if row["method"] == "Network.requestWillBeSent"]
+        messages = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        return [row["params"]["request"]["url"] for row in messages if row["method"] == "Network.requestWillBeSent"]
 
     def violations(self) -> list[str]:
         """What axe finds against WCAG 2.1 A and AA."""

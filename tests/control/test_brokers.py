@@ -350,12 +350,12 @@ def test_a_log_directory_fails_and_is_repaired(plane_of: ControlPlaneOf) -> None
     assert (alone.show().leader, alone.show().leader_epoch, alone.show().isr) == (-1, 1, ())
     wire = plane.server.wire(2)
     for name in ("m", "alone"):
-        asked = FetchTopic(name, [FetchPartition(0, 0, 1 << 20)], topic_id=topic_id_of(wire, name))
-        response = wire.call(ApiKey.FETCH, 16, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked]))
+        fetch_topic = FetchTopic(name, [FetchPartition(0, 0, 1 << 20)], topic_id=topic_id_of(wire, name))
+        response = wire.call(ApiKey.FETCH, 16, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[fetch_topic]))
         assert response.responses[0].partitions[0].error_code is ErrorCode.KAFKA_STORAGE_ERROR
         offset = ListOffsetsTopic(name, [ListOffsetsPartition(0, -1)])
-        found = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [offset])).topics[0].partitions[0]
-        assert found.error_code is ErrorCode.KAFKA_STORAGE_ERROR
+        partition = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [offset])).topics[0].partitions[0]
+        assert partition.error_code is ErrorCode.KAFKA_STORAGE_ERROR
     for kind, error in (
         (0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
         (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
@@ -382,8 +382,8 @@ def test_a_log_directory_fails_and_is_repaired(plane_of: ControlPlaneOf) -> None
 def topic_id_of(wire: Wire, name: str) -> UUID | None:
     """The id of a topic."""
     (topic,) = [each for each in wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics if each.name == name]
-    found: UUID | None = topic.topic_id
-    return found
+    uuid: UUID | None = topic.topic_id
+    return uuid
 
 
 @pytest.mark.verb("brokers fail-log-dir", "brokers repair-log-dir")

@@ -121,9 +121,9 @@ def test_the_cluster_shows_the_state_of_each_broker(plane: ControlPlane) -> None
     """Running, paused or down, as its own verbs name it."""
     answer = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
     for way in ("pause", "resume", "kill", "start"):
-        given = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
+        state = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
         answer.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
-        assert given == answer[-1]
+        assert state == answer[-1]
     assert answer == ["running", "paused", "running", "down", "running"]
 
 

@@ -106,8 +106,8 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
     page.named("input", "Scenario file").send_keys(str(file))
     page.press("Run the steps")
     page.sees("The steps of largest.json have run")
-    made = [fault.do["alter"] for fault in plane.kafka.faults.list()]
-    assert made == [{"responses.*.partition_responses.*.base_offset": largest}] * 2
+    alterations = [fault.do["alter"] for fault in plane.kafka.faults.list()]
+    assert alterations == [{"responses.*.partition_responses.*.base_offset": largest}] * 2
 
 
 def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:

@@ -19,9 +19,9 @@ _LISTEN = "window.sent = []; const real = fetch; window.fetch = (...call) => (se
 def listed(name: str) -> set[str]:
     """A list of names in the console's file."""
     text = (FOLDER / "security.js").read_text(encoding="utf-8")
-    found = re.search(rf"export const {name} = [\[{{](.*)[\]}}];", text)
-    assert found is not None
-    return set(re.findall(r'(?:^|, ) ?"?(\w+)"?(?=: |, |$)', found[1]))
+    pattern_match = re.search(rf"export const {name} = [\[{{](.*)[\]}}];", text)
+    assert pattern_match is not None
+    return set(re.findall(r'(?:^|, ) ?"?(\w+)"?(?=: |, |$)', pattern_match[1]))
 
 
 def test_the_lists_of_the_page_are_those_of_the_control_plane() -> None:

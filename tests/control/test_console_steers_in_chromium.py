@@ -146,5 +146,5 @@ def test_an_offset_beyond_the_numbers_of_a_browser_is_set_digit_by_digit(page: P
     page.write("Offset", str(offset))
     page.press("Set the offsets")
     page.sees(f"g continues at offset {offset} of t", f"{offset:,}")
-    (found,) = [each for each in plane.kafka.groups["g"].show().lags if each.partition == 0]
-    assert (found.offset, found.end_offset, found.lag) == (offset, 2**53 + 3, 2)
+    (lag,) = [each for each in plane.kafka.groups["g"].show().lags if each.partition == 0]
+    assert (lag.offset, lag.end_offset, lag.lag) == (offset, 2**53 + 3, 2)

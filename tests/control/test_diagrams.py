@@ -279,9 +279,9 @@ def test_equal_requests_are_one_step_and_the_newest_are_shown(plane: ControlPlan
         producer.commit_transaction(60)
     whole = plane.kafka.diagrams.show(transactional_id="x")
     newest = plane.kafka.diagrams.show(transactional_id="x", limit=2)
-    asked = [step.entry for step in whole.steps if step.kind == "request"]
-    assert [step.entry for step in newest.steps if step.kind == "request"] == asked[-2:]
-    assert newest.left_out == len(asked) - 2
+    entries = [step.entry for step in whole.steps if step.kind == "request"]
+    assert [step.entry for step in newest.steps if step.kind == "request"] == entries[-2:]
+    assert newest.left_out == len(entries) - 2
     plane.kafka.faults.add(api="EndTxn", error="COORDINATOR_NOT_AVAILABLE", times=2)
     write(producer, 0)
     producer.commit_transaction(60)

@@ -102,8 +102,8 @@ def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:
     wire = plane.server.wire()
     add(plane, {"error": "LEADER_NOT_AVAILABLE"}, api="Metadata", topic="t", partition=1)
     answer = wire.call(ApiKey.METADATA, 12, MetadataRequest(None))
-    found = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
-    assert found == {("t", 0): E.NONE, ("t", 1): E.LEADER_NOT_AVAILABLE, ("u", 0): E.NONE}
+    error_codes = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
+    assert error_codes == {("t", 0): E.NONE, ("t", 1): E.LEADER_NOT_AVAILABLE, ("u", 0): E.NONE}
 
 
 def test_a_topic_fails_and_the_brokers_are_still_returned(plane: ControlPlane) -> None:

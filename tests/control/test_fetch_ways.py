@@ -36,8 +36,8 @@ def fetch(
     """One Fetch of t-0, or another partition, by name or by id; its error."""
     wire: Wire = plane.server.wire(broker)
     (topic,) = metadata(wire, "t")
-    asked = FetchTopic("t", [FetchPartition(index, offset, 1 << 20)], topic_id=topic.topic_id)
-    request = FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked], isolation_level=isolation_level)
+    fetch_topic = FetchTopic("t", [FetchPartition(index, offset, 1 << 20)], topic_id=topic.topic_id)
+    request = FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[fetch_topic], isolation_level=isolation_level)
     response = wire.call(ApiKey.FETCH, version, request)
     code: ErrorCode = response.responses[0].partitions[0].error_code if response.responses else response.error_code
     return code
@@ -142,8 +142,8 @@ def old_topic_id(plane: ControlPlane) -> None:
     (topic,) = metadata(wire, "t")
     plane.kafka.topics["t"].delete()
     plane.kafka.topics.create("t", partitions=2)
-    asked = FetchTopic("", [FetchPartition(0, 0, 1 << 20)], topic_id=topic.topic_id)
-    wire.call(ApiKey.FETCH, IDS_VERSION, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[asked]))
+    fetch_topic = FetchTopic("", [FetchPartition(0, 0, 1 << 20)], topic_id=topic.topic_id)
+    wire.call(ApiKey.FETCH, IDS_VERSION, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[fetch_topic]))
 
 
 WAYS: tuple[Callable[[ControlPlane], object], ...] = (

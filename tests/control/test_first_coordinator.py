@@ -19,8 +19,8 @@ GROUP, TRANSACTION = 0, 1
 def first_code(wire: Wire, kind: int) -> ErrorCode:
     """The error code of one FindCoordinator."""
     request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["x"])
-    (found,) = wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
-    code: ErrorCode = found.error_code
+    (coordinator,) = wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+    code: ErrorCode = coordinator.error_code
     return code
 
 

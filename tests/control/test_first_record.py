@@ -35,8 +35,8 @@ def test_librdkafka_is_refused_nothing(brokers: int) -> None:
             read_back(kafka)
             entries = kafka.journal.find()
             assert {entry.error for entry in entries} == {None, JOINING}
-            asked = [entry.api for entry in entries]
-            assert {api: asked.count(api) for api in (*once, "JoinGroup")} == {**dict.fromkeys(once, 1), "JoinGroup": 2}
+            apis = [entry.api for entry in entries]
+            assert {api: apis.count(api) for api in (*once, "JoinGroup")} == {**dict.fromkeys(once, 1), "JoinGroup": 2}
             kafka.reset(disconnect=True)
 
 

@@ -56,8 +56,8 @@ def test_one_generation_of_a_group(plane: ControlPlane, protocol: str) -> None:
     for epoch in (alone, both):
         diagram = plane.kafka.diagrams.show(group="g", generation=epoch, limit=1000)
         assert diagram.title == f"Group g, {noun} {epoch}"
-        found = [step for step in diagram.steps if step.text.startswith("OffsetCommit")]
-        commits[epoch] = [diagram.lanes[step.source].title for step in found if step.kind == "request"]
+        steps = [step for step in diagram.steps if step.text.startswith("OffsetCommit")]
+        commits[epoch] = [diagram.lanes[step.source].title for step in steps if step.kind == "request"]
     assert commits == {alone: ["first"], both: ["second"]}
     status, problem = plane.refused("GET", "/v1/diagrams?group=g&generation=99")
     assert (status, f"group 'g' has no {noun} 99" in problem["detail"]) == (404, True)

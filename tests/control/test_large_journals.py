@@ -163,8 +163,8 @@ async def test_any_error_is_found_among_a_million(journal: Journal, looked: Coun
 @pytest.mark.parametrize("notes", [True, False], ids=["a cluster's", "a proxy's"])
 async def test_a_request_without_an_answer_is_an_error_and_one_that_waits_is_none(notes: bool) -> None:
     """Unanswered requests count as errors and waiting ones do not, as on the first page."""
-    made = Journal(100)
-    made.notes_errors = notes
+    journal = Journal(100)
+    journal.notes_errors = notes
     connection = Connection("c", "PLAINTEXT", "::1", 1)
     codes = (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE, None, None)
     outcomes = ["answered", "answered", "never answered", "is being served"]
@@ -172,21 +172,21 @@ async def test_a_request_without_an_answer_is_an_error_and_one_that_waits_is_non
         frame, answer = answered(code or ErrorCode.NONE)
         kept = None if code is None else answer
         entry = (number, number, 5, 1, 1, frame, kept, len(frame), 0, None, outcome, 0)
-        made._keep(entry, connection, () if not code else (code,))
-    assert await ids(made, errors=True) == [1, 2]
-    assert await ids(made, errors=True, outcome="never answered") == [2]
-    assert await ids(made, outcome="answered") == [0, 1]
-    assert await ids(made, errors=False) == [0, 1, 2, 3]
+        journal._keep(entry, connection, () if not code else (code,))
+    assert await ids(journal, errors=True) == [1, 2]
+    assert await ids(journal, errors=True, outcome="never answered") == [2]
+    assert await ids(journal, outcome="answered") == [0, 1]
+    assert await ids(journal, errors=False) == [0, 1, 2, 3]
 
 
 async def test_a_journal_without_codes_is_searched_all_the_same(looked: Counter[str]) -> None:
     """That of a proxy: by the answers themselves."""
-    made = Journal(100)
+    journal = Journal(100)
     for number, code in enumerate((ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE), start=1):
         frame, answer = answered(code)
         entry = (number, number, 5, 1, 1, frame, answer, len(frame), len(answer), None, "answered", 0)
-        made._keep(entry, Connection("c", "PLAINTEXT", "::1", 1), ())
-    assert await ids(made, error="OFFSET_OUT_OF_RANGE") == [2]
+        journal._keep(entry, Connection("c", "PLAINTEXT", "::1", 1), ())
+    assert await ids(journal, error="OFFSET_OUT_OF_RANGE") == [2]
     assert looked["decoded"] == 2
 
 

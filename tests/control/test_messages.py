@@ -22,8 +22,8 @@ def test_messages_are_read_from_a_time_on(plane: ControlPlane) -> None:
     assert values(plane, timestamp_ms=2500, limit=1) == [b"at 3000"]
     assert values(plane, timestamp_ms=0) == [b"at 1000", b"at 3000", b"at 2000", b"at 4000"]
     assert values(plane, timestamp_ms=4001) == []
-    found = plane.ctl("records", "read", "t", "0", "--timestamp-ms", "4000")["records"]
-    assert [row["value"] for row in found] == ["at 4000"]
+    records = plane.ctl("records", "read", "t", "0", "--timestamp-ms", "4000")["records"]
+    assert [row["value"] for row in records] == ["at 4000"]
     status, problem = plane.refused("GET", "/v1/topics/t/partitions/0/records?offset=0&timestamp_ms=1")
     assert (status, problem["field"]) == (422, "timestamp_ms")
 

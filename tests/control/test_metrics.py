@@ -34,9 +34,9 @@ class Samples:
 
     def value(self, name: str, **labels: str) -> float:
         """The value of one sample; 0 where there is none, as `rate` takes it."""
-        found = [each.value for each in self.all if each.name == name and each.labels == labels]
-        assert len(found) <= 1, f"{name}{labels} is there {len(found)} times"
-        return found[0] if found else 0.0
+        values = [each.value for each in self.all if each.name == name and each.labels == labels]
+        assert len(values) <= 1, f"{name}{labels} is there {len(values)} times"
+        return values[0] if values else 0.0
 
 
 @pytest.fixture
@@ -98,23 +98,23 @@ def test_errors_of_single_partitions_are_counted(plane: ControlPlane) -> None:
 
 def test_groups_and_partitions_have_the_names_of_the_common_exporter(busy: ControlPlane) -> None:
     """Metrics of groups and partitions have the names that boards for Kafka query."""
-    found = Samples(busy)
-    assert {index: found.value("kafka_consumergroup_lag", consumergroup="g", topic="t", partition=index)
+    samples = Samples(busy)
+    assert {index: samples.value("kafka_consumergroup_lag", consumergroup="g", topic="t", partition=index)
             for index in "01"} == {"0": 2, "1": 0}  # fmt: skip
-    assert found.value("kafka_consumergroup_current_offset", consumergroup="g", topic="t", partition="1") == 2
-    assert found.value("kafka_topic_partition_current_offset", topic="t", partition="0") == 3
-    assert found.value("kafka_topic_partitions", topic="t") == 2
-    assert found.value("kafka_brokers") == 1
-    assert found.types["kafka_consumergroup_lag"] == "gauge"
+    assert samples.value("kafka_consumergroup_current_offset", consumergroup="g", topic="t", partition="1") == 2
+    assert samples.value("kafka_topic_partition_current_offset", topic="t", partition="0") == 3
+    assert samples.value("kafka_topic_partitions", topic="t") == 2
+    assert samples.value("kafka_brokers") == 1
+    assert samples.types["kafka_consumergroup_lag"] == "gauge"
 
 
 def test_open_transactions_have_an_age_by_the_clock_of_the_cluster(busy: ControlPlane) -> None:
     """It grows with the clock, and ends with the transaction."""
     busy.kafka.clock.freeze()
     busy.kafka.clock.advance(seconds=30)
-    found = Samples(busy)
-    assert found.value("understudy_open_transactions") == 1
-    assert found.value("understudy_oldest_open_transaction_seconds") >= 30
+    samples = Samples(busy)
+    assert samples.value("understudy_open_transactions") == 1
+    assert samples.value("understudy_oldest_open_transaction_seconds") >= 30
     busy.kafka.transactions["x"].abort()
     until(lambda: Samples(busy).value("understudy_open_transactions") == 0, "the end of the transaction")
     assert Samples(busy).value("understudy_oldest_open_transaction_seconds") == 0

@@ -148,8 +148,10 @@ def test_the_id_of_a_topic_that_was_created_again_has_a_hint(plane: ControlPlane
     """A client that asks by the id of before; the present id has no hint."""
 
     def ask(topic_id: str) -> set[str]:
-        asked = FetchTopic(topic_id=uuid_from_text(topic_id), partitions=[FetchPartition(partition_max_bytes=100)])
-        request = FetchRequest(max_bytes=100, topics=[asked], session_epoch=-1)
+        fetch_topic = FetchTopic(
+            topic_id=uuid_from_text(topic_id), partitions=[FetchPartition(partition_max_bytes=100)]
+        )
+        request = FetchRequest(max_bytes=100, topics=[fetch_topic], session_epoch=-1)
         plane.server.wire().call(ApiKey.FETCH, 13, request)
         return beside(plane, "Fetch")
 
@@ -287,10 +289,10 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
 
         def member(client: str) -> Consumer:
             names = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "client.id": client}
-            made = Consumer({**names, "log_level": 0})
-            stack.callback(made.close)
-            made.subscribe(["t"])
-            return made
+            consumer = Consumer({**names, "log_level": 0})
+            stack.callback(consumer.close)
+            consumer.subscribe(["t"])
+            return consumer
 
         def found() -> list[str]:
             return [hint for hint in kafka.report().hints if "earlier test" in hint]

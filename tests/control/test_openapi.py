@@ -91,8 +91,8 @@ def test_answers_are_made_with_all_of_their_fields() -> None:
             name = known.get(ast.unparse(node.func), "") if isinstance(node, ast.Call) else ""
             if isinstance(node, ast.Call) and name in wanted.keys() - {"Health"}:
                 made.add(name)
-                given = {keyword.arg for keyword in node.keywords}
-                missing += [f"{path.name}:{node.lineno} {name}.{each}" for each in wanted[name] - given]
+                keywords = {keyword.arg for keyword in node.keywords}
+                missing += [f"{path.name}:{node.lineno} {name}.{each}" for each in wanted[name] - keywords]
     assert missing == []
     assert {"Transaction", "Partition", "Refusal"} <= made
 

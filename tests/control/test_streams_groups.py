@@ -146,8 +146,8 @@ def test_the_diagram_has_the_heartbeats_that_change_something(plane: ControlPlan
     for _ in range(5):
         member.confirm()
     member.beat(-1)
-    asked = [step.text for step in plane.kafka.diagrams.show(group="g").steps if step.kind == "request"]
-    beats = [text for text in asked if text.startswith("StreamsGroupHeartbeat")]
+    texts = [step.text for step in plane.kafka.diagrams.show(group="g").steps if step.kind == "request"]
+    beats = [text for text in texts if text.startswith("StreamsGroupHeartbeat")]
     assert [text.rpartition(" ")[2] for text in beats] == ["0", "-1"]
     every = plane.kafka.diagrams.show(group="g", polls=True)
     assert len([step for step in every.steps if step.text.startswith("StreamsGroupHeartbeat")]) > len(beats)

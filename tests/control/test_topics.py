@@ -32,8 +32,8 @@ def produce(wire: Wire, *, acks: int = -1, timeout_ms: int = 1000, send: bool = 
 
 def outcome(answer: Any) -> tuple[ErrorCode, int]:
     """Error and offset of the one partition."""
-    (found,) = answer.responses[0].partition_responses
-    return found.error_code, found.base_offset
+    (partition,) = answer.responses[0].partition_responses
+    return partition.error_code, partition.base_offset
 
 
 # --- looking ---------------------------------------------------------------------------------------------------------

@@ -100,13 +100,13 @@ class KafkaCluster:
     def _is_ready(self, node: int) -> bool:
         side = Target(self.addresses[node - 1])
         try:
-            found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
+            brokers = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
             given = side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000))
         except (OSError, Closed):
             return False
         finally:
             side.close()
-        return {each.broker_id for each in found} >= self._processes.keys() and not given.error_code
+        return {each.broker_id for each in brokers} >= self._processes.keys() and not given.error_code
 
     def stop(self, broker: int | None = None, *, clean: bool = True) -> None:
         """End a broker, or all, the controller last; in good order or by SIGKILL."""
@@ -137,9 +137,9 @@ class KafkaCluster:
         while time.monotonic() < deadline:
             for node in self._processes.keys() - self._paused:
                 side = Target(self.addresses[node - 1])
-                found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
+                brokers = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
                 side.close()
-                if broker in {each.broker_id for each in found}:
+                if broker in {each.broker_id for each in brokers}:
                     break
             else:
                 return True

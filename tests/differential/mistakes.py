@@ -99,14 +99,14 @@ def mistaken(number: int | None, folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def noticed(address: str, asked: Sequence[Question]) -> str | None:
+def noticed(address: str, questions: Sequence[Question]) -> str | None:
     """The first history whose answers differ from Kafka's, with the first difference."""
     side = Target(address)
     try:
         wait_ready(side)
     except Restless as restless:
         return f"(set-up): {restless}"
-    for question in asked:
+    for question in questions:
         played = Player(Recorded(side, question.answers), "").play(question.steps, question.name)
         if played.differences:
             first = played.differences[0]
@@ -129,16 +129,16 @@ def row_of(mutant: Mutant) -> list[str]:
     return [name.split(" ")[1] for name in named if status.get(name) == rows.BOTH]
 
 
-def caught(asked: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]:
+def caught(questions: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]:
     """Each mistake: the history and the rows that show it."""
     found = {}
     with mistaken(None, folder) as address:
-        answer = noticed(address, asked)
+        answer = noticed(address, questions)
         assert answer is None, f"without any mistake: {answer}"
     for number, mutant in enumerate(MUTANTS):
         with mistaken(number, folder) as address:
             found[mutant.mistake] = {
-                "history": noticed(address, asked),
+                "history": noticed(address, questions),
                 "rows": row_of(mutant),
                 "why": NEEDS_STEERING.get(mutant.mistake, ""),
             }

@@ -235,8 +235,8 @@ def asked(target: str, *arguments: str) -> dict[str, list[str]]:
         options = ["-q", "-p", "no:cacheprovider", "-m", "not nightly", *arguments]
         command = [sys.executable, "-m", "pytest", *options, SCENARIOS]
         subprocess.run(command, check=False, cwd=ROOT, env=env)
-        found: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+        document: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+    return document
 
 
 def main(arguments: Sequence[str]) -> None:

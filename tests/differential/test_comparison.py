@@ -204,11 +204,11 @@ def test_partitions_that_are_not_loaded_are_fetched_one_by_one() -> None:
     target = Target("localhost:1", topics={"t1": UUID(int=7)})
     step = {"do": "share_fetch", "v": 1, "c": "1", "group": "h0", "member": "S0", "epoch": "own", "topics": []}
     step |= {"max_records": 1, "batch_size": 2, "acks": [["t1", 0, "each", [1, 2]], ["t1", 1, "first", [2]]]}
-    asked = shares.fetch(target, step).request
-    assert [len(topic.partitions) for topic in asked.topics] == [1]
+    request = shares.fetch(target, step).request
+    assert [len(topic.partitions) for topic in request.topics] == [1]
     target.shared.update({("h0", (UUID(int=7), partition)) for partition in (0, 1)})
-    asked = shares.fetch(target, step).request
-    assert [len(topic.partitions) for topic in asked.topics] == [2]
+    request = shares.fetch(target, step).request
+    assert [len(topic.partitions) for topic in request.topics] == [2]
 
 
 def test_each_value_that_is_drawn_for_a_field_can_be_sent() -> None:

@@ -96,8 +96,8 @@ class Cluster:
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The end of a partition, control records and uncommitted ones included."""
-        asked = self.admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
-        (future,) = asked.values()
+        offsets = self.admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
+        (future,) = offsets.values()
         return int(future.result(PATIENCE_S).offset)
 
     def consume(self, topic: str, group: str) -> None:

@@ -68,8 +68,8 @@ def asked(port: int, path: str) -> dict[str, Any]:
     """An answer of its HTTP interface; empty as long as there is none, or it knows no such thing."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/v3/kafka/test/{path}", timeout=20) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-            return found
+            document: dict[str, Any] = json.loads(answer.read())
+            return document
     except (urllib.error.URLError, ConnectionError):
         return {}
 

@@ -25,12 +25,12 @@ def test_metadata_as_json(kafka: Cluster) -> None:
     """-L -J: brokers, a controller, leaders, replicas and those in sync."""
     kafka.create({"orders": 3})
     (line,) = kcat(kafka, "-L", "-J")
-    found = json.loads(line)
-    addresses = {broker["name"] for broker in found["brokers"]}
+    document = json.loads(line)
+    addresses = {broker["name"] for broker in document["brokers"]}
     assert addresses == set(kafka.bootstrap.split(","))
-    ids = {broker["id"] for broker in found["brokers"]}
-    assert found["controllerid"] in ids
-    (orders,) = [topic for topic in found["topics"] if topic["topic"] == "orders"]
+    ids = {broker["id"] for broker in document["brokers"]}
+    assert document["controllerid"] in ids
+    (orders,) = [topic for topic in document["topics"] if topic["topic"] == "orders"]
     assert [each["partition"] for each in orders["partitions"]] == [0, 1, 2]
     for each in orders["partitions"]:
         replicas, in_sync = ({broker["id"] for broker in each[name]} for name in ("replicas", "isrs"))

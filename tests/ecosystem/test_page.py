@@ -15,7 +15,9 @@ PINS = sorted([*HERE.glob("python/*.txt"), *HERE.glob("java/*/pom.xml"), *HERE.g
 @pytest.mark.parametrize("pin", PINS, ids=lambda pin: str(pin.relative_to(HERE)))
 def test_the_version_of_the_page_is_the_one_tested(pin: Path) -> None:
     """A requirements file, a pom or a module names the software first."""
-    found = re.search(r"==(.+)|<version>([^1<][^<]*|1\..+?)</version>|^\s+\S+ v(\S+)$", pin.read_text(), re.MULTILINE)
-    assert found is not None
-    version = next(filter(None, found.groups()))
+    pattern_match = re.search(
+        r"==(.+)|<version>([^1<][^<]*|1\..+?)</version>|^\s+\S+ v(\S+)$", pin.read_text(), re.MULTILINE
+    )
+    assert pattern_match is not None
+    version = next(filter(None, pattern_match.groups()))
     assert f"| {version}" in PAGE.read_text(encoding="utf-8")

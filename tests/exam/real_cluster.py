@@ -145,8 +145,8 @@ class SteeredKafka(UpstreamCluster):
         """Replicas, those in sync, and the leader of a partition: as `leader`, `isr`, `replicas`."""
         side = Target(self.kafka.running[0])
         try:
-            asked = MetadataRequest([MetadataRequestTopic(topic)], False)
-            partitions = side.call(ApiKey.METADATA, 12, asked).topics[0].partitions
+            request = MetadataRequest([MetadataRequestTopic(topic)], False)
+            partitions = side.call(ApiKey.METADATA, 12, request).topics[0].partitions
         finally:
             side.close()
         (found,) = (each for each in partitions if each.partition_index == number)

@@ -49,8 +49,8 @@ class SecuredKafka(UpstreamCluster):
         self.faults: Any = logins[0].faults
         self.journal: Any = Journals(logins)
         about = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
-        made = UserScramCredentialUpsertion(security.USER, about, security.PASSWORD.encode())
-        for future in self.admin.alter_user_scram_credentials([made]).values():
+        upsertion = UserScramCredentialUpsertion(security.USER, about, security.PASSWORD.encode())
+        for future in self.admin.alter_user_scram_credentials([upsertion]).values():
             future.result(PATIENCE_S)
 
     def info(self) -> Any:

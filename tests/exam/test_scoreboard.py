@@ -93,8 +93,8 @@ def test_a_pass_beside_a_flaky_run_is_flaky() -> None:
 def test_a_run_of_some_scenarios_leaves_the_others() -> None:
     """Until there is another version of the library."""
     earlier = kept([run_of(**{"plain": "pass", "not-leader": "pass"})])
-    found = kept([FAILED], earlier)["results"]
-    assert {name: each["verdict"] for name, each in found.items()} == {
+    results = kept([FAILED], earlier)["results"]
+    assert {name: each["verdict"] for name, each in results.items()} == {
         "produce/plain": "fail",
         "produce/not-leader": "pass",
     }

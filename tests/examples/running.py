@@ -30,9 +30,9 @@ def needs(*tools: str) -> None:
 def ran(command: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
     """What the command prints; fails the test if it ends badly."""
     env = {"MAVEN_OPTS": MAVEN_OPTS} | os.environ | {"PYTHONPATH": str(ROOT)} | environment
-    given = [str(part) for part in command]
-    done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, f"{' '.join(given)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
+    parts = [str(part) for part in command]
+    done = subprocess.run(parts, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"{' '.join(parts)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
     return done.stdout
 
 

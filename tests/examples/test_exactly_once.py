@@ -37,8 +37,8 @@ def plane(broker_with: BrokerWith) -> ControlPlane:
 
 def values(plane: ControlPlane, topic: str, isolation: str) -> list[str]:
     """What a consumer of the topic's one partition would read."""
-    found = plane.http("GET", f"/v1/topics/{topic}/partitions/0/records?isolation={isolation}")["records"]
-    return [record["value"] for record in found if not record["control"]]
+    records = plane.http("GET", f"/v1/topics/{topic}/partitions/0/records?isolation={isolation}")["records"]
+    return [record["value"] for record in records if not record["control"]]
 
 
 @languages("transform")

@@ -28,9 +28,9 @@ async def moved(
     stage.cluster.metadata.submit(lambda _: stage.machine.broker_reported(1, cordoned=[directory_id(1, 2)]))
     request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(topic, [index])])])
     (result,) = (await stage.ask(API, request, version, denied=denied)).results
-    (found,) = result.partitions
-    assert (result.topic_name, found.partition_index) == (topic, index)
-    code: ErrorCode = found.error_code
+    (partition,) = result.partitions
+    assert (result.topic_name, partition.partition_index) == (topic, index)
+    code: ErrorCode = partition.error_code
     assert bool(stage.cluster.moved) == (code is ErrorCode.NONE)
     return code
 

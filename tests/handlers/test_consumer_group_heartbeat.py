@@ -44,10 +44,10 @@ async def test_a_group_that_one_may_not_use() -> None:
     refused = await stage.ask(API, joining("foo"), 1, {(AclOperation.READ, "g")})
     assert (refused.error_code, refused.member_id) == (E.GROUP_AUTHORIZATION_FAILED, None)
     await stage.ask(API, joining("foo"), 1)
-    asked = ConsumerGroupDescribeRequest(["g"], True)
-    (group,) = (await stage.ask(DESCRIBE, asked, 0, {(AclOperation.DESCRIBE, "g")})).groups
+    request = ConsumerGroupDescribeRequest(["g"], True)
+    (group,) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DESCRIBE, "g")})).groups
     assert group.error_code is E.GROUP_AUTHORIZATION_FAILED
-    (group,) = (await stage.ask(DESCRIBE, asked, 0, {(AclOperation.DELETE, "g")})).groups
+    (group,) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DELETE, "g")})).groups
     bits = 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE | 1 << AclOperation.DESCRIBE_CONFIGS
     assert group.authorized_operations == bits | 1 << AclOperation.ALTER_CONFIGS
 

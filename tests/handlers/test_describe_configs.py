@@ -75,10 +75,10 @@ async def test_CFG_03_a_broker_and_all_brokers() -> None:
     """Every setting of one broker; of all brokers, only the stored defaults."""
     one, all_brokers = await describe(Context(), (BROKER, "1", None), (BROKER, "", None))
     assert [each.name for each in one.configs] == [each.name for each in broker_entries(BrokerSettings(1))]
-    found = {config.name: config for config in one.configs}
-    assert found["log.dirs"].read_only
-    assert not found["log.cleaner.threads"].read_only
-    assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)
+    configs = {config.name: config for config in one.configs}
+    assert configs["log.dirs"].read_only
+    assert not configs["log.cleaner.threads"].read_only
+    assert (configs["ssl.key.password"].is_sensitive, configs["ssl.key.password"].value) == (True, None)
     (shared,) = all_brokers.configs
     assert (shared.name, shared.value, shared.config_source) == ("min.insync.replicas", "1", 3)
 
@@ -120,9 +120,9 @@ async def test_a_broker_has_its_identity_and_addresses_as_settings(tmp_path: Pat
         wire = await stage.connect(2)
         (result,) = (await wire.call(ApiKey.DESCRIBE_CONFIGS, 4, request)).results
         (_, first), (_, second) = stage.cluster.nodes[2].bound.values()
-    found = {config.name: config.value for config in result.configs}
-    assert found.pop("listener.security.protocol.map").endswith(",NET:PLAINTEXT")
-    assert found == {
+    values = {config.name: config.value for config in result.configs}
+    assert values.pop("listener.security.protocol.map").endswith(",NET:PLAINTEXT")
+    assert values == {
         "broker.id": "2",
         "node.id": "2",
         "listeners": f"PLAINTEXT://127.0.0.1:{first},NET://[::1]:{second}",

@@ -79,15 +79,15 @@ async def test_groups_come_by_their_coordinators_partitions() -> None:
     """Denied ones first; then in the order of a hash table of partitions, as often as they are named (a real 4.4.0)."""
     stage = Stage()
     names = [f"g{number}" for number in range(60)]
-    asked = DescribeGroupsRequest([*names, "g1"])
-    answer = await stage.ask(API, asked, 6, {(AclOperation.DESCRIBE, "g9")})
-    found = [group.group_id for group in answer.groups]
-    assert (found[0], sorted(found)) == ("g9", sorted([*names, "g1"]))
-    partitions = [partition_for(name, SHARDS) for name in found[1:]]
+    request = DescribeGroupsRequest([*names, "g1"])
+    answer = await stage.ask(API, request, 6, {(AclOperation.DESCRIBE, "g9")})
+    group_ids = [group.group_id for group in answer.groups]
+    assert (group_ids[0], sorted(group_ids)) == ("g9", sorted([*names, "g1"]))
+    partitions = [partition_for(name, SHARDS) for name in group_ids[1:]]
     assert [each for at, each in enumerate(partitions) if at == 0 or partitions[at - 1] != each] == list(
         dict.fromkeys(partitions)
     )
-    assert found[1:] != [*names[:9], *names[10:], "g1"]
+    assert group_ids[1:] != [*names[:9], *names[10:], "g1"]
 
 
 def test_a_protocol_may_be_named_by_the_empty_text() -> None:

@@ -18,11 +18,11 @@ from tests.versions import every_version
 
 def stage(offline: OSError | None = None) -> AdminStage:
     """foo-0 of 100 bytes on broker 1, foo-1 on broker 2; broker 1's directory may have failed."""
-    made = AdminStage(2)
-    made.topic("foo", [1], [2])
-    made.host("foo", 0, {1: FakeLog(100)})
-    made.cluster.nodes[1].log_dirs[0].context.offline = offline
-    return made
+    admin = AdminStage(2)
+    admin.topic("foo", [1], [2])
+    admin.host("foo", 0, {1: FakeLog(100)})
+    admin.cluster.nodes[1].log_dirs[0].context.offline = offline
+    return admin
 
 
 @every_version(API)
@@ -49,21 +49,21 @@ async def test_only_existing_partitions_of_the_request_are_described() -> None:
 
 async def test_of_two_directories_each_has_its_logs() -> None:
     """A future log is in the directory to which the replica moves, with the records that it does not have yet."""
-    made = AdminStage(1, {"log.dirs": "/a,/b", "cordoned.log.dirs": "/b"})
-    made.topic("foo", [1], [1])
-    made.host("foo", 1, {1: (current := FakeLog(100))})
+    admin = AdminStage(1, {"log.dirs": "/a,/b", "cordoned.log.dirs": "/b"})
+    admin.topic("foo", [1], [1])
+    admin.host("foo", 1, {1: (current := FakeLog(100))})
     current.high_watermark = current.log_end_offset = 7
     future = FakeLog(40)
     future.topic, future.partition, future.log_end_offset = "foo", 1, 3
-    made.cluster.nodes[1].log_dirs[1].futures["foo", 1] = cast("Any", future)
-    made.cluster.metadata.submit(lambda _: made.machine.broker_reported(1, cordoned=[directory_id(1, 1)]))
-    answer = await made.ask(API, DescribeLogDirsRequest(None))
+    admin.cluster.nodes[1].log_dirs[1].futures["foo", 1] = cast("Any", future)
+    admin.cluster.metadata.submit(lambda _: admin.machine.broker_reported(1, cordoned=[directory_id(1, 1)]))
+    answer = await admin.ask(API, DescribeLogDirsRequest(None))
     assert [(r.log_dir, r.is_cordoned, [(t.name, t.partitions) for t in r.topics]) for r in answer.results] == [
         ("/a", False, [("foo", (DescribeLogDirsPartition(0, 0, 0), DescribeLogDirsPartition(1, 100, 0)))]),
         ("/b", True, [("foo", (DescribeLogDirsPartition(1, 40, 4, is_future_key=True),))]),
     ]
-    made.cluster.nodes[1].log_dirs[1].context.offline = OSError(5, "broken")
-    answer = await made.ask(API, DescribeLogDirsRequest([DescribableLogDirTopic("foo", [1])]))
+    admin.cluster.nodes[1].log_dirs[1].context.offline = OSError(5, "broken")
+    answer = await admin.ask(API, DescribeLogDirsRequest([DescribableLogDirTopic("foo", [1])]))
     assert [(r.error_code, r.log_dir, [len(t.partitions) for t in r.topics]) for r in answer.results] == [
         (ErrorCode.NONE, "/a", [1]),
         (ErrorCode.KAFKA_STORAGE_ERROR, "/b", []),

@@ -18,10 +18,10 @@ Place = tuple[str, int] | None
 
 def stage() -> AdminStage:
     """foo with three partitions, zoo with two."""
-    made = AdminStage()
-    made.topic("zoo", [1], [1])
-    made.topic("foo", [1], [1], [1])
-    return made
+    admin = AdminStage()
+    admin.topic("zoo", [1], [1])
+    admin.topic("foo", [1], [1], [1])
+    return admin
 
 
 def asked(*names: str, limit: int = 2000, cursor: Place = None) -> DescribeTopicPartitionsRequest:
@@ -39,9 +39,9 @@ def shape(answer: DescribeTopicPartitionsResponse) -> tuple[list[tuple[str | Non
 
 async def test_the_brokers_limit_holds_too() -> None:
     """max.request.partition.size.limit."""
-    made = AdminStage(1, {"max.request.partition.size.limit": "1"})
-    made.topic("t", [1], [1])
-    assert shape(await made.ask(API, asked())) == ([("t", [0])], ("t", 1))
+    admin = AdminStage(1, {"max.request.partition.size.limit": "1"})
+    admin.topic("t", [1], [1])
+    assert shape(await admin.ask(API, asked())) == ([("t", [0])], ("t", 1))
 
 
 @pytest.mark.parametrize("cursor", [("fooz", 0), ("foo", -1)])
@@ -78,10 +78,10 @@ async def test_missing_illegal_and_hidden_topics() -> None:
 
 async def test_a_partition_is_described_with_its_eligible_replicas() -> None:
     """KIP-966: who may lead without loss, who led last; without a leader it has no error, unlike in Metadata."""
-    made = AdminStage(2)
-    topic = made.topic("t", [2])
-    made.stop(2)
-    (reported,) = (await made.ask(API, asked("t"))).topics
+    admin = AdminStage(2)
+    topic = admin.topic("t", [2])
+    admin.stop(2)
+    (reported,) = (await admin.ask(API, asked("t"))).topics
     assert (reported.topic_id, reported.is_internal, reported.topic_authorized_operations) == (topic.id, False, 3576)
     (partition,) = reported.partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (

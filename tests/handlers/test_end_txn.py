@@ -20,8 +20,8 @@ from tests.versions import every_version
 async def opened(stage: Stage, *topics: str, version: int = 5) -> None:
     """``tx`` at (1000, 0) with a transaction over partition 0 of these topics."""
     await stage.ask(init_producer_id.API, InitProducerIdRequest("tx", 60_000), 4)
-    asked = AddPartitionsToTxnTransaction("tx", 1000, 0, topics=[AddPartitionsToTxnTopic(t, [0]) for t in topics])
-    await stage.ask(add_partitions_to_txn.API, AddPartitionsToTxnRequest(transactions=[asked]), version)
+    transaction = AddPartitionsToTxnTransaction("tx", 1000, 0, topics=[AddPartitionsToTxnTopic(t, [0]) for t in topics])
+    await stage.ask(add_partitions_to_txn.API, AddPartitionsToTxnRequest(transactions=[transaction]), version)
 
 
 async def ended(

@@ -118,12 +118,12 @@ async def test_SHR_35_altered_offsets_are_described(stage: Stage, version: int) 
 async def test_a_partition_that_is_not_there_is_looked_for_again(stage: Stage) -> None:
     """Five times, with pauses by the clock, as the persister does after UNKNOWN_TOPIC_OR_PARTITION (groups D.9)."""
     await alter(stage, {"foo": {0: 7}})
-    asked = asyncio.create_task(describe(stage, {"foo": [9, 0]}))
+    task = asyncio.create_task(describe(stage, {"foo": [9, 0]}))
     for pause_ms in (2000, 4000, 8000, 16_000):
         await turns(20)
-        assert not asked.done()
+        assert not task.done()
         stage.clock.advance(pause_ms)
-    (topic,) = (await asked).topics
+    (topic,) = (await task).topics
     assert [(each.partition_index, each.start_offset, each.error_code) for each in topic.partitions] == [
         (0, 7, ErrorCode.NONE),
         (9, -1, ErrorCode.NONE),

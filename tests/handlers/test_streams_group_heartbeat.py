@@ -108,13 +108,13 @@ async def test_a_group_that_the_client_may_not_use(stage: Stage) -> None:
 
 async def test_the_recovery_lag_and_the_offset_interval_are_settings() -> None:
     """Those of the broker, unless the group has its own (4.4)."""
-    made = Stage(
+    stage = Stage(
         group_streams_initial_rebalance_delay_ms="0",
         group_streams_acceptable_recovery_lag="5000000000",
         group_streams_task_offset_interval_ms="20000",
     )
-    made.image.features["streams.version"] = 1
-    joined = await made.ask(API, joining("foo"), 1)
+    stage.image.features["streams.version"] = 1
+    joined = await stage.ask(API, joining("foo"), 1)
     assert (joined.acceptable_recovery_lag, joined.task_offset_interval_ms) == (5_000_000_000, 20_000)
 
 
@@ -124,8 +124,8 @@ async def test_version_1_has_the_fields_of_44(stage: Stage) -> None:
     assert (joined.acceptable_recovery_lag, joined.topology_description_required) == (10_000, False)
     (group,) = (await stage.ask(DESCRIBE, StreamsGroupDescribeRequest(["g"]), 1)).groups
     assert (group.assignor_name, group.topology_description_status) == ("sticky", 0)
-    asked = StreamsGroupDescribeRequest(["g", "h"], include_topology_description=True)
-    described = (await stage.ask(DESCRIBE, asked, 1)).groups
+    request = StreamsGroupDescribeRequest(["g", "h"], include_topology_description=True)
+    described = (await stage.ask(DESCRIBE, request, 1)).groups
     assert {each.group_id: (each.error_code, each.topology_description_status) for each in described} == {
         "g": (E.NONE, 1),
         "h": (E.GROUP_ID_NOT_FOUND, 0),

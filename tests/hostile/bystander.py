@@ -74,8 +74,8 @@ class Bystander:
         created = await self._client.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 10_000))
         _check((created.topics[0].error_code, created.topics[0].error_message), (ErrorCode.NONE, None), "CreateTopics")
         for _ in range(100):
-            asked = FindCoordinatorRequest(coordinator_keys=[GROUP])
-            found = await self._client.call(ApiKey.FIND_COORDINATOR, 4, asked)
+            request = FindCoordinatorRequest(coordinator_keys=[GROUP])
+            found = await self._client.call(ApiKey.FIND_COORDINATOR, 4, request)
             if found.coordinators[0].error_code is ErrorCode.NONE:
                 break
             await self._pause()

@@ -111,5 +111,5 @@ def test_negative_sizes_are_none(victim: Victim) -> None:
     """Negative waits and byte limits count as none: the fetch is answered at once."""
     wire = victim.broker.wire()
     created(wire, "foo")
-    asked = fetch_request({"foo": [interest()]}, max_wait_ms=-1, min_bytes=-5, max_bytes=-7)
-    assert wire.call(ApiKey.FETCH, 12, asked).error_code is ErrorCode.NONE
+    request = fetch_request({"foo": [interest()]}, max_wait_ms=-1, min_bytes=-5, max_bytes=-7)
+    assert wire.call(ApiKey.FETCH, 12, request).error_code is ErrorCode.NONE

@@ -121,8 +121,8 @@ def broker(broker_with: BrokerWith) -> Server:
 def coordinator(broker: Server) -> Wire:
     """A connection to the broker, once it coordinates groups."""
     wire = broker.wire()
-    asked = FindCoordinatorRequest(coordinator_keys=["g"])
-    until(lambda: not wire.call(ApiKey.FIND_COORDINATOR, 4, asked).coordinators[0].error_code, "the coordinator")
+    request = FindCoordinatorRequest(coordinator_keys=["g"])
+    until(lambda: not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code, "the coordinator")
     return wire
 
 
@@ -202,8 +202,8 @@ def test_B58_sizes_of_a_fetch(victim: Victim) -> None:
         produced(wire, "foo", sized(500_000))
 
     def several(limit: int, partition_limit: int) -> int:
-        asked = fetch_request({"foo": [interest(max_bytes=partition_limit)]}, max_bytes=limit)
-        ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, asked).responses]
+        request = fetch_request({"foo": [interest(max_bytes=partition_limit)]}, max_bytes=limit)
+        ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, request).responses]
         return len(batches_of(answer))
 
     assert several(MAX_INT, MAX_INT) == 3
@@ -220,8 +220,8 @@ def test_B58_an_answer_has_a_largest_size(broker_with: BrokerWith) -> None:
     created(wire, "foo", max_message_bytes=str(MIB))
     for _ in range(3):
         produced(wire, "foo", sized(400_000))
-    asked = fetch_request({"foo": [interest(max_bytes=MAX_INT)]}, max_bytes=MAX_INT)
-    ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, asked).responses]
+    request = fetch_request({"foo": [interest(max_bytes=MAX_INT)]}, max_bytes=MAX_INT)
+    ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, request).responses]
     assert len(batches_of(answer)) == 2
     assert len(data_of(answer)) <= MIB
 

@@ -42,8 +42,8 @@ def coordinated(broker: Server) -> Wire:
     """A connection to a broker that coordinates groups and transactions."""
     wire = broker.wire(client_id="__admin_client")
     for kind in (0, 1):
-        asked = FindCoordinatorRequest(key_type=kind, coordinator_keys=["tx"])
-        until(lambda a=asked: not wire.call(ApiKey.FIND_COORDINATOR, 4, a).coordinators[0].error_code, "coordinator")  # type: ignore[misc]
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["tx"])
+        until(lambda a=request: not wire.call(ApiKey.FIND_COORDINATOR, 4, a).coordinators[0].error_code, "coordinator")  # type: ignore[misc]
     return wire
 
 

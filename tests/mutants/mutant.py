@@ -33,8 +33,8 @@ class Mutant:
 
     def changed(self) -> FunctionType:
         """Return the function itself, also of a class method."""
-        found: FunctionType = inspect.unwrap(getattr(self.function, "__func__", self.function))
-        return found
+        function: FunctionType = inspect.unwrap(getattr(self.function, "__func__", self.function))
+        return function
 
     @contextmanager
     def alive(self) -> Iterator[None]:

@@ -72,8 +72,8 @@ def greeted(bootstrap: str, client_id: str) -> Wire:
 
 def coordinator_found(wire: Wire, group_id: str) -> bool:
     """Whether the coordinator of a group is there."""
-    asked = FindCoordinatorRequest(coordinator_keys=[group_id])
-    found = not wire.call(ApiKey.FIND_COORDINATOR, 4, asked).coordinators[0].error_code
+    request = FindCoordinatorRequest(coordinator_keys=[group_id])
+    found = not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code
     return found or BETWEEN.wait(0.2)  # a client pauses between its retries
 
 
@@ -111,8 +111,8 @@ def _settings(wire: Wire) -> None:
         (BROKER, "1", [AlterableConfig("log.cleaner.threads", 0, "2")]),
         (BROKER, "", [AlterableConfig("message.max.bytes", 0, "1048600")]),
     ):
-        asked = IncrementalAlterConfigsRequest([AlterConfigsResource(resource, name, each)])
-        answered = wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, asked).responses[0]
+        request = IncrementalAlterConfigsRequest([AlterConfigsResource(resource, name, each)])
+        answered = wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0]
         assert not answered.error_code, answered
     for _ in range(2):
         _configs(wire, TOPIC, "kept", None)
@@ -122,8 +122,8 @@ def _settings(wire: Wire) -> None:
 
 
 def _configs(wire: Wire, resource: int, name: str, keys: Sequence[str] | None) -> None:
-    asked = DescribeConfigsRequest([DescribeConfigsResource(resource, name, keys)], include_synonyms=True)
-    wire.call(ApiKey.DESCRIBE_CONFIGS, 4, asked)
+    request = DescribeConfigsRequest([DescribeConfigsResource(resource, name, keys)], include_synonyms=True)
+    wire.call(ApiKey.DESCRIBE_CONFIGS, 4, request)
 
 
 def _partitions(wire: Wire) -> None:
@@ -131,8 +131,8 @@ def _partitions(wire: Wire) -> None:
     wire.call(ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest([CreatePartitionsTopic("grown", 3, None)], 5000))
     until(lambda: len(metadata(wire, "grown")[0].partitions) == 3, "the new partitions")
     for _ in range(2):
-        asked = DescribeTopicPartitionsRequest([TopicRequest("grown"), TopicRequest("kept")])
-        wire.call(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, asked)
+        request = DescribeTopicPartitionsRequest([TopicRequest("grown"), TopicRequest("kept")])
+        wire.call(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, request)
     assert records_deleted(wire, "kept", 3).low_watermark == 3
     epochs = [OffsetForLeaderPartition(each, -1, 0) for each in (0, 1)]
     wire.call(
@@ -143,10 +143,10 @@ def _partitions(wire: Wire) -> None:
 def _quotas(wire: Wire) -> None:
     entity = [QuotaEntity("user", "someone")]
     ops = [OpData("producer_byte_rate", 1e9), OpData("request_percentage", 90.0)]
-    asked = DescribeClientQuotasRequest([ComponentData("user", 0, "someone")])
+    request = DescribeClientQuotasRequest([ComponentData("user", 0, "someone")])
     for change in (ops, [OpData("request_percentage", 0.0, remove=True)]):
         wire.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([EntryData(entity, change)]))
-        until(lambda: wire.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, asked).entries, "the quota")
+        until(lambda: wire.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, request).entries, "the quota")
     credential = ScramCredentialUpsertion("someone", 1, 4096, b"salt" * 4, b"p" * 32)
     wire.call(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, AlterUserScramCredentialsRequest([], [credential]))
     named = DescribeUserScramCredentialsRequest([UserName("someone")])
@@ -185,8 +185,8 @@ def _classic(bootstrap: str, admin: Wire) -> None:
         part = OffsetCommitRequestPartition(0, 5, "note", 0)
         for number, wire in enumerate((one, two)):
             part = OffsetCommitRequestPartition(number, 5 + number, "note", 0)
-            asked = OffsetCommitRequest("classic", 2, ids[number], -1, [OffsetCommitRequestTopic("kept", [part])])
-            wire.call(ApiKey.OFFSET_COMMIT, 9, asked)
+            request = OffsetCommitRequest("classic", 2, ids[number], -1, [OffsetCommitRequestTopic("kept", [part])])
+            wire.call(ApiKey.OFFSET_COMMIT, 9, request)
         topics: list[Any] = [OffsetFetchRequestTopics("kept", [0, 1])]
         for each in (topics, None):
             admin.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[OffsetFetchRequestGroup("classic", each)]))
@@ -230,7 +230,7 @@ def _joined(wires: Sequence[Wire], ids: Sequence[str], admin: Wire) -> None:
     ]
     for number, wire in enumerate(wires):
         given = plans if number == 0 else []
-        asked = SyncGroupRequest("classic", generation, ids[number], given, None, "consumer", "range")
-        wire.call(ApiKey.SYNC_GROUP, 5, asked)
+        request = SyncGroupRequest("classic", generation, ids[number], given, None, "consumer", "range")
+        wire.call(ApiKey.SYNC_GROUP, 5, request)
         wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("classic", generation, ids[number]))
     admin.call(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(["classic"]))

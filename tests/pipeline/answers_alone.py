@@ -154,9 +154,9 @@ class Alone:
         return self._tables.engine._connection.execute(sql, values)
 
 
-def found(data: Path, lines: Sequence[Line], made: Sequence[Mutation], scratch: Path) -> list[set[str]]:
+def found(data: Path, lines: Sequence[Line], mutations: Sequence[Mutation], scratch: Path) -> list[set[str]]:
     """Checks that find each wrong answer, each in a journal of its own."""
     alone = Alone(data, lines, scratch)
-    names = [alone.found(each) for each in made]
+    names = [alone.found(each) for each in mutations]
     alone.close()
     return names

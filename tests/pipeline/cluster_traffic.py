@@ -60,11 +60,11 @@ def _transactions(bootstrap: str) -> None:
 
 
 def _move(bootstrap: str, replicas: list[int]) -> None:
-    asked = AlterPartitionReassignmentsRequest(
+    request = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic("moved", [ReassignablePartition(0, replicas)])]
     )
     with closing(Wire(bootstrap.partition(",")[0])) as wire:
-        answer = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, asked)
+        answer = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
         assert [each.error_code for each in answer.responses[0].partitions] == [ErrorCode.NONE]
         until(
             lambda: not wire.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, ListPartitionReassignmentsRequest()).topics,

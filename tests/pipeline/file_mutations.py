@@ -46,8 +46,8 @@ class Tree:
 
     def find(self, pattern: str) -> list[str]:
         """Paths of files that are not empty, in order."""
-        found = (path for path in self.root.glob(pattern) if path.is_file() and path.stat().st_size)
-        return sorted(str(path.relative_to(self.root)) for path in found)
+        paths = (path for path in self.root.glob(pattern) if path.is_file() and path.stat().st_size)
+        return sorted(str(path.relative_to(self.root)) for path in paths)
 
     def every(self, pattern: str) -> list[str]:
         """Paths of all files, in order."""

@@ -67,8 +67,8 @@ def make(bootstrap: str, *, reset: bool = True) -> None:
 def _coordinated(wire: Wire, group_id: str) -> None:
     def ready() -> bool:
         request = FindCoordinatorRequest(coordinator_keys=[group_id])
-        (found,) = wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
-        return found.error_code is ErrorCode.NONE
+        (coordinator,) = wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+        return coordinator.error_code is ErrorCode.NONE
 
     until(ready, f"the coordinator of {group_id}")
 

@@ -93,8 +93,8 @@ def _consumed(admin: Wire, one: Wire, two: Wire) -> None:
     for member in (first, second):
         parts = [OffsetCommitRequestPartition(each, 2, "note", 0) for each in next(iter((member.owned or {}).values()))]
         topics = [OffsetCommitRequestTopic("foo", parts)]
-        asked = OffsetCommitRequest("consumers", member.epoch, member.member_id, -1, topics)
-        member.wire.call(ApiKey.OFFSET_COMMIT, 9, asked)
+        request = OffsetCommitRequest("consumers", member.epoch, member.member_id, -1, topics)
+        member.wire.call(ApiKey.OFFSET_COMMIT, 9, request)
         wanted = [OffsetFetchRequestTopics("foo", [0, 1, 2, 3])]
         group = OffsetFetchRequestGroup("consumers", wanted, member.member_id, member.epoch)
         member.wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[group]))
@@ -107,8 +107,8 @@ def _consumed(admin: Wire, one: Wire, two: Wire) -> None:
 
 
 def _beat(wire: Wire, member: str, epoch: int, topics: Sequence[str] | None = None) -> ShareGroupHeartbeatResponse:
-    asked = ShareGroupHeartbeatRequest("sharers", member, epoch, None, topics)
-    answered: ShareGroupHeartbeatResponse = wire.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, asked)
+    request = ShareGroupHeartbeatRequest("sharers", member, epoch, None, topics)
+    answered: ShareGroupHeartbeatResponse = wire.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request)
     return answered
 
 

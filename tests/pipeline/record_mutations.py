@@ -286,10 +286,10 @@ def _times(path: str, moved: Sequence[tuple[RecordBatch, bytes]]) -> dict[str, b
     base = int(path.rpartition("/")[2].partition(".")[0])
     entries, latest = [], -1
     for _, raw in moved:
-        (made,) = batches(raw)
-        if made.max_timestamp_ms > latest:
-            latest = made.max_timestamp_ms
-            entries.append(struct.pack(">qi", latest, made.last_offset - base))
+        (batch,) = batches(raw)
+        if batch.max_timestamp_ms > latest:
+            latest = batch.max_timestamp_ms
+            entries.append(struct.pack(">qi", latest, batch.last_offset - base))
     return {path.removesuffix(".log") + ".timeindex": b"".join(entries)}
 
 

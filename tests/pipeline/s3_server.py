@@ -119,11 +119,11 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(HTTPStatus.NOT_FOUND, _NOT_FOUND)
             return
         more = {"ETag": _etag(content), "Last_Modified": formatdate(usegmt=True)}
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if asked is None:
+        pattern_match = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if pattern_match is None:
             self.reply(HTTPStatus.OK, content, **more)
             return
-        first, last = int(asked[1]), min(int(asked[2] or len(content)), len(content) - 1)
+        first, last = int(pattern_match[1]), min(int(pattern_match[2] or len(content)), len(content) - 1)
         where = f"bytes {first}-{last}/{len(content)}"
         self.reply(HTTPStatus.PARTIAL_CONTENT, content[first : last + 1], Content_Range=where, **more)
 

@@ -116,8 +116,8 @@ def _records(*added: Any) -> Fault:
         raw = path.read_bytes()
         base = list(batches(raw))[-1].next_offset
         values = [encoded(each) for each in added]
-        made = [Record(base + at, T0_MS + 10**6, None, value) for at, value in enumerate(values)]
-        path.write_bytes(raw + build_batch(made, base_offset=base, partition_leader_epoch=0))
+        records = [Record(base + at, T0_MS + 10**6, None, value) for at, value in enumerate(values)]
+        path.write_bytes(raw + build_batch(records, base_offset=base, partition_leader_epoch=0))
 
     return plant
 

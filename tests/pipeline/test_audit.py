@@ -148,14 +148,14 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"), everything_on(spark))
     tables.register()
-    asked = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    findings = ask_all(tables.engine, asked)
+    checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
+    findings = ask_all(tables.engine, checks)
     found = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
     tables.forget()
     assert sorted(found) == sorted(wanted)
     small = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
     small.register()
-    assert [comparable(each) for each in ask_all(small.engine, asked)] == [comparable(each) for each in findings]
+    assert [comparable(each) for each in ask_all(small.engine, checks)] == [comparable(each) for each in findings]
     small.forget()
 
 

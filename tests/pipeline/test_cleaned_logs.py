@@ -22,8 +22,8 @@ def found(root: Path, *names: str) -> dict[str, list[int | None]]:
     """The offsets that each check reports (default: all), information left out."""
     tables = DuckTables(str(root))
     tables.register(records=True)
-    asked = [check for check in chosen(names, has=["records"]) if check.severity != "info"]
-    answer = {each.check.name: [row.get("offset") for row in each.rows] for each in ask_all(tables.engine, asked)}
+    checks = [check for check in chosen(names, has=["records"]) if check.severity != "info"]
+    answer = {each.check.name: [row.get("offset") for row in each.rows] for each in ask_all(tables.engine, checks)}
     tables.forget()
     return answer
 

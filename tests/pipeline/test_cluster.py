@@ -134,8 +134,8 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[Standalone, dict[str, str
         return done.returncode, done.stdout + done.stderr[-4000:]
 
     checks = ("acknowledged-absent", "i28-two-owners", "index-offset")  # of the journal, with a function, of the files
-    asked = [part for check in checks for part in ("--only", check)]
-    code, output = understudy("audit", "data", "--journal", "journal", *asked)
+    parts = [part for check in checks for part in ("--only", check)]
+    code, output = understudy("audit", "data", "--journal", "journal", *parts)
     assert code == 1, output
     assert [check in output for check in checks] == [True, True, False]
     code, output = understudy("conformance", "journal", "--only", "i28-two-owners")

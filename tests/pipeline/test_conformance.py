@@ -144,9 +144,9 @@ def test_reactions_lead_to_what_decides(compared: Conformance) -> None:
 
 def test_broken_invariants_have_their_client(compared: Conformance) -> None:
     """Also where a check has no column for the software."""
-    found = {(each.software, each.version, each.check.name): each.count for each in compared.now.broken}
+    counts = {(each.software, each.version, each.check.name): each.count for each in compared.now.broken}
     lib, other = ("lib", "2"), (OTHER, "2")
-    assert found == {(*lib, "i03-sequence"): 1, (*lib, "i32-no-metadata"): 1, (*other, "i28-two-owners"): 1}
+    assert counts == {(*lib, "i03-sequence"): 1, (*lib, "i32-no-metadata"): 1, (*other, "i28-two-owners"): 1}
     assert all(each.rows for each in compared.now.broken)
 
 

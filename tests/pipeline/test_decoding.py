@@ -140,11 +140,11 @@ def test_chunks_and_groups_are_cut_at_batches(tmp_path: Path) -> None:
     data = b"".join([*chain(100, 100, 200, value_size=20_000), large, *packed])
     assert len(data) > 16 * 1024 * 1024
     path = write_segment(tmp_path, data)
-    found = list(read_segments(path, columns=["offset", "value"]))
-    assert [row["offset"] for batch in found for row in batch.select(["offset"]).to_pylist()] == list(range(407))
-    assert len(found) >= 4
-    assert sum(batch.nbytes for batch in found) > 44_000_000
-    assert max(batch.nbytes for batch in found) < 26_000_000
+    segments = list(read_segments(path, columns=["offset", "value"]))
+    assert [row["offset"] for batch in segments for row in batch.select(["offset"]).to_pylist()] == list(range(407))
+    assert len(segments) >= 4
+    assert sum(batch.nbytes for batch in segments) > 44_000_000
+    assert max(batch.nbytes for batch in segments) < 26_000_000
 
 
 def test_snappy_without_frames_is_read(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_times_out_of_range_are_null(tmp_path: Path) -> None:
     """Nanoseconds that were taken for milliseconds; `timestamp_ms` has them."""
     times = [NOW_MS * 1_000_000, -1, 2**63 - 1]
     data = build_batch([Record(at, time, None, b"") for at, time in enumerate(times)], partition_leader_epoch=0)
-    found = list(read_segments(write_segment(tmp_path, data), columns=["timestamp", "timestamp_ms"]))
-    assert found[0]["timestamp_ms"].to_pylist() == times
-    assert found[0]["timestamp"].cast("int64").to_pylist() == [None, -1000, None]
+    segments = list(read_segments(write_segment(tmp_path, data), columns=["timestamp", "timestamp_ms"]))
+    assert segments[0]["timestamp_ms"].to_pylist() == times
+    assert segments[0]["timestamp"].cast("int64").to_pylist() == [None, -1000, None]
 
 
 def test_header_names_that_are_no_text_are_read_as_java_reads_them(tmp_path: Path) -> None:

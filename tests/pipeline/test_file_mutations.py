@@ -26,8 +26,8 @@ def reported(root: Path) -> set[tuple[str, int]]:
     """Checks with the number of their findings, information left out."""
     tables = DuckTables(str(root))
     tables.register(records=True)
-    asked = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    found = {(each.check.name, each.count) for each in ask_all(tables.engine, asked)}
+    checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
+    found = {(each.check.name, each.count) for each in ask_all(tables.engine, checks)}
     tables.forget()
     return found
 
@@ -51,14 +51,14 @@ def filled(data: Path) -> None:
     assert members
 
 
-def missed(root: Path, made: Sequence[Fault]) -> list[Fault]:
+def missed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
     """The faults that no check reports; each is planted in the directory alone, which has no finding without them."""
     alone = Alone(root)
     assert alone.of_none == set()
-    found = [fault for fault in made if alone.found(fault) is None]
+    faults = [fault for fault in faults if alone.found(fault) is None]
     alone.close()
     assert reported(root) == set()
-    return found
+    return faults
 
 
 @pytest.mark.timeout(240)

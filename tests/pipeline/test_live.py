@@ -163,15 +163,15 @@ def test_ordinary_work_is_no_finding(server: Server, tmp_path: Path) -> None:
     assert beside.reported == set()
     assert beside.code == 0
     assert beside.follower.followed.failures == 0
-    found = beside.follower.followed.measured
-    assert {row["topic"]: row["value"] for row in found.records}["orders"] == 10
-    bounds = {(row["topic"], row["partition"]): row for row in found.bounds}
+    measured = beside.follower.followed.measured
+    assert {row["topic"]: row["value"] for row in measured.records}["orders"] == 10
+    bounds = {(row["topic"], row["partition"]): row for row in measured.bounds}
     assert bounds["orders", 0] == {
         "topic": "orders", "partition": 0, "log_start_offset": 0, "last_stable_offset": 10, "high_watermark": 10,
     }  # fmt: skip
     assert bounds["cut", 0]["log_start_offset"] == 7
-    assert {row["group_id"]: row["value"] for row in found.lag if row["topic"] == "work"}["group-eager"] >= 0
-    assert {row["state"] for row in found.states} <= {"CompleteCommit", "CompleteAbort", "Empty"}
+    assert {row["group_id"]: row["value"] for row in measured.lag if row["topic"] == "work"}["group-eager"] >= 0
+    assert {row["state"] for row in measured.states} <= {"CompleteCommit", "CompleteAbort", "Empty"}
 
 
 def test_a_commit_that_is_stuck_is_reported(server: Server, tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ def lying(monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[..., Any]
     monkeypatch.setattr(LiveCluster, name, lambda self, *args, **more: change(ask(self, *args, **more), *args, **more))
 
 
-def raised(found: Bounds, _places: Any, _timestamp: int, *, committed: bool = False) -> Bounds:
+def raised(bounds: Bounds, _places: Any, _timestamp: int, *, committed: bool = False) -> Bounds:
     """Last stable offsets beyond the high watermark."""
-    return {place: offset + 5 if committed else offset for place, offset in found.items()}
+    return {place: offset + 5 if committed else offset for place, offset in bounds.items()}
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ def test_a_log_that_was_cut_is_reported_and_copied_again(
     write(server, "orders", 6)
     write(server, "shipped", 6)
 
-    def cut(found: Bounds, *_: Any, **_more: Any) -> Bounds:
-        return {place: min(offset, 2) if place[0] == "orders" else offset for place, offset in found.items()}
+    def cut(bounds: Bounds, *_: Any, **_more: Any) -> Bounds:
+        return {place: min(offset, 2) if place[0] == "orders" else offset for place, offset in bounds.items()}
 
     def between(_: Beside, pause: int) -> None:
         if pause == 1:
@@ -368,8 +368,8 @@ def test_a_real_broker_at_work_is_no_finding(node: Node, tmp_path: Path) -> None
     traffic.make(node.bootstrap)
     beside = Beside(node.bootstrap, tmp_path / "copy", lambda *_: traffic._transactions(node.bootstrap), count_by=60)
     assert [each for each in beside.lines if "check" in each] == []
-    found = beside.follower.followed.measured
+    measured = beside.follower.followed.measured
     assert beside.follower.followed.failures == 0
-    assert {row["state"]: row["count"] for row in found.states} == {"CompleteCommit": 2}
-    assert {row["topic"] for row in found.bounds} >= set(traffic.TOPICS)
-    assert {row["group_id"] for row in found.lag} >= {"group-eager"}
+    assert {row["state"]: row["count"] for row in measured.states} == {"CompleteCommit": 2}
+    assert {row["topic"] for row in measured.bounds} >= set(traffic.TOPICS)
+    assert {row["group_id"] for row in measured.lag} >= {"group-eager"}

@@ -37,9 +37,9 @@ def found(directory: Path) -> tuple[list[str], int, int]:
     """What an audit reports, the settings in the metadata, and the partitions that members own."""
     tables = DuckTables(str(directory))
     tables.register(records=True)
-    asked = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    assert set(ASKED) <= {check.name for check in asked}
-    reported = [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in ask_all(tables.engine, asked)]
+    checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
+    assert set(ASKED) <= {check.name for check in checks}
+    reported = [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in ask_all(tables.engine, checks)]
     counted = "SELECT count(*) AS n FROM state_metadata WHERE type = 'ConfigRecord'"
     owned = "SELECT (SELECT count(*) FROM group_tasks) + (SELECT sum(len(members)) FROM state_groups) AS n"
     numbers = [tables.engine.plain(sql).to_pylist()[0]["n"] for sql in (counted, owned)]

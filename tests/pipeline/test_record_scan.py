@@ -39,9 +39,9 @@ def laid(parts: Sequence[tuple[bytes, int]]) -> Parts:
     return np.frombuffer(bytes(data), np.uint8), np.array(starts), np.array(stops), np.array(counts)
 
 
-def assert_the_same(given: Parts) -> None:
+def assert_the_same(parts: Parts) -> None:
     """Both walks, held against each other."""
-    for ours, theirs in zip(record_scan._in_lanes(*given), record_scan._one_by_one(*given), strict=True):
+    for ours, theirs in zip(record_scan._in_lanes(*parts), record_scan._one_by_one(*parts), strict=True):
         assert ours.tolist() == theirs.tolist()
 
 

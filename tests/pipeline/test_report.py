@@ -42,10 +42,10 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     journal = str(reported.journal(folder / "journal", folder / "scratch"))
     root = str(folder / "data")
 
-    def tables(asked: Selection, with_journal: str | None = None) -> TablesOfReports:
+    def tables(selection: Selection, with_journal: str | None = None) -> TablesOfReports:
         on_spark = request.param == "spark"
         reader = SparkReader(request.getfixturevalue("spark"), small_bytes=-1) if on_spark else None
-        return DuckReportTables(root, with_journal, asked, reader)
+        return DuckReportTables(root, with_journal, selection, reader)
 
     return Reported(folder / "data", now_ms, report_of(tables(Selection(("*",), now_ms, top=60), journal)), tables)
 
@@ -64,9 +64,9 @@ def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> No
     """Both engines return the same rows for every report."""
     now_ms = reported.directory(tmp_path / "data")
     journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
-    root, asked = str(tmp_path / "data"), Selection(("*",), now_ms, top=60)
-    one = report_of(DuckReportTables(root, journal, asked))
-    other = report_of(DuckReportTables(root, journal, asked, SparkReader(spark, small_bytes=-1)))
+    root, selection = str(tmp_path / "data"), Selection(("*",), now_ms, top=60)
+    one = report_of(DuckReportTables(root, journal, selection))
+    other = report_of(DuckReportTables(root, journal, selection, SparkReader(spark, small_bytes=-1)))
     for left, right in zip(one.answers, other.answers, strict=True):
         assert (left.question.name, left.count, left.columns) == (right.question.name, right.count, right.columns)
         assert [approximately(row) for row in left.rows] == [approximately(row) for row in right.rows], left.question

@@ -107,9 +107,9 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> N
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
     tables.register()
-    asked = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
+    checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
     found = [
-        FoundCall(finding.check.name, row["id"]) for finding in ask_all(tables.engine, asked) for row in finding.rows
+        FoundCall(finding.check.name, row["id"]) for finding in ask_all(tables.engine, checks) for row in finding.rows
     ]
     tables.forget()
     assert sorted(found) == sorted(wanted)
@@ -156,11 +156,11 @@ def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_p
     tables.forget()
 
 
-def reported(found: Iterable[Finding]) -> set[tuple[str, object]]:
+def reported(findings: Iterable[Finding]) -> set[tuple[str, object]]:
     """Check, and topic, transactional id or bucket of each row."""
     return {
         (each.check.name, row.get("topic") or row.get("transactional_id") or row.get("bucket_ms"))
-        for each in found
+        for each in findings
         for row in each.rows
     }
 

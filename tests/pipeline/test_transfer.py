@@ -169,17 +169,17 @@ def test_topics_that_change_their_names_with_each_other_keep_their_records(
 def in_files(folder: Path, *counts: int) -> tuple[Store, Manifest]:
     """An export of one partition in files of so many records, which do not compress."""
     columns, chance = parquet.schema(producers=False), random.Random(5)
-    made: list[ExportedFile] = []
+    files: list[ExportedFile] = []
     first = 0
     for number, count in enumerate(counts):
         rows = [dict.fromkeys(columns.names) for _ in range(count)]
         for offset, row in enumerate(rows, first):
             row |= {"topic": "t", "partition": 0, "offset": offset, "value": chance.randbytes(1000)}
             row |= {"timestamp_ms": NOW_MS, "timestampType": 0}
-        made += parquet.write_files([pa.RecordBatch.from_pylist(rows, columns)], str(folder), columns, number)
+        files += parquet.write_files([pa.RecordBatch.from_pylist(rows, columns)], str(folder), columns, number)
         first += count
     bounds = Bounds(0, first, first, 0, first - 1)
-    return Store(str(folder)), Manifest("", False, "read_committed", {"t": {0: bounds}}, files=tuple(made))
+    return Store(str(folder)), Manifest("", False, "read_committed", {"t": {0: bounds}}, files=tuple(files))
 
 
 def test_records_that_are_chosen_stay_in_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -238,15 +238,15 @@ def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_p
 def timed_export(folder: Path, *times_ms: list[int]) -> list[Target]:
     """An export of one topic, with records of these times in its partitions; the targets of a load at double speed."""
     columns = parquet.schema(producers=False)
-    made: list[ExportedFile] = []
+    files: list[ExportedFile] = []
     for partition, times in enumerate(times_ms):
         rows = [dict.fromkeys(columns.names) for _ in times]
         for offset, (row, at_ms) in enumerate(zip(rows, times, strict=True)):
             row |= {"topic": "t", "partition": partition, "offset": offset, "timestamp_ms": at_ms, "timestampType": 0}
         batch = pa.RecordBatch.from_pylist(rows, columns)
-        made += parquet.write_files([batch], str(folder), columns, partition)
+        files += parquet.write_files([batch], str(folder), columns, partition)
     bounds = {partition: Bounds(0, len(times)) for partition, times in enumerate(times_ms)}
-    manifest = Manifest("", False, "read_committed", {"t": bounds}, files=tuple(made))
+    manifest = Manifest("", False, "read_committed", {"t": bounds}, files=tuple(files))
     return targets(Store(str(folder)), manifest, Choice(), speed=2)
 
 

@@ -44,8 +44,8 @@ def reported(data: Path, journal: Path) -> list[str]:
     """What an audit has to report of a directory and its journal, information left out."""
     tables = DuckTables(str(data), str(journal))
     tables.register(records=True)
-    asked = [check for check in chosen(has=["records", "journal"]) if check.severity != "info"]
-    rows = [f"{each.check.name}, {each.count} times: {each.rows[:2]}" for each in ask_all(tables.engine, asked)]
+    checks = [check for check in chosen(has=["records", "journal"]) if check.severity != "info"]
+    rows = [f"{each.check.name}, {each.count} times: {each.rows[:2]}" for each in ask_all(tables.engine, checks)]
     tables.forget()
     return rows
 

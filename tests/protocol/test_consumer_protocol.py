@@ -37,11 +37,11 @@ def test_a_subscription_is_read_as_kio_writes_it(version: int) -> None:
     raw = written(module.ConsumerProtocolSubscription(**fields))
     assert subscribed_topics(raw) == frozenset({"foo", "bar"})
     assert subscribed_topics(raw[:-1]) == (None if version == 0 else frozenset({"foo", "bar"}))
-    found = read_subscription(raw)
-    assert found is not None
-    assert (found.version, found.topics) == (version, ("foo", "bar"))
-    assert found.owned == ({"foo": (1, 2)} if version >= 1 else {})
-    assert found.rack_id == ("r" if version >= 3 else None)
+    subscription = read_subscription(raw)
+    assert subscription is not None
+    assert (subscription.version, subscription.topics) == (version, ("foo", "bar"))
+    assert subscription.owned == ({"foo": (1, 2)} if version >= 1 else {})
+    assert subscription.rack_id == ("r" if version >= 3 else None)
 
 
 @pytest.mark.parametrize("version", range(4))

@@ -127,8 +127,8 @@ def test_acls_before_prefixes() -> None:
     wanted = create_acls.CreateAclsRequest([create_acls.AclCreation(2, "t", 3, "User:a", "*", 3, 3)])
     body = struct.pack(">ib", 1, 2) + text("t") + text("User:a") + text("*") + b"\3\3"
     assert request_body(ApiKey.CREATE_ACLS, 0, wanted) == body
-    asked = describe_acls.DescribeAclsRequest(2, "t", 3, "User:a", "*", 3, 3)
-    assert request_body(ApiKey.DESCRIBE_ACLS, 0, asked) == body[4:]
+    request = describe_acls.DescribeAclsRequest(2, "t", 3, "User:a", "*", 3, 3)
+    assert request_body(ApiKey.DESCRIBE_ACLS, 0, request) == body[4:]
     gone = delete_acls.DeleteAclsRequest([delete_acls.DeleteAclsFilter(2, "t", 3, "User:a", "*", 3, 3)])
     assert request_body(ApiKey.DELETE_ACLS, 0, gone) == body
     reported = describe_acls.DescribeAclsResource(2, "t", 3, [describe_acls.AclDescription("User:a", "*", 3, 3)])

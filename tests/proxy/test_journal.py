@@ -30,8 +30,10 @@ def test_the_journal_of_a_proxy_is_read_by_the_conformance_report(
     for _ in range(50):
         producer.produce("t", value=b"a secret of many bytes " * 100)
     assert producer.flush(60) == 0
-    asked = FetchRequest(max_bytes=1 << 22, topics=[FetchTopic("t", [FetchPartition(0, partition_max_bytes=1 << 22)])])
-    fetched = proxy.wire(client_id="reader").call(ApiKey.FETCH, 11, asked)
+    request = FetchRequest(
+        max_bytes=1 << 22, topics=[FetchTopic("t", [FetchPartition(0, partition_max_bytes=1 << 22)])]
+    )
+    fetched = proxy.wire(client_id="reader").call(ApiKey.FETCH, 11, request)
     del producer
     (partition,) = fetched.responses[0].partitions
     assert partition.high_watermark == 50

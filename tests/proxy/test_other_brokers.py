@@ -36,8 +36,8 @@ class Other(Scripted):
         super().__init__(self._made)
         self.replicas = 0
 
-    def _made(self, asked: RequestHeader) -> Message:
-        match asked.api_key:
+    def _made(self, header: RequestHeader) -> Message:
+        match header.api_key:
             case ApiKey.API_VERSIONS:
                 return ApiVersionsResponse()
             case ApiKey.FIND_COORDINATOR:
@@ -65,8 +65,8 @@ def test_metadata_of_a_very_large_cluster_has_the_proxys_addresses(other: Other,
     other.replicas = MOST_ELEMENTS + 1
     proxy = proxy_to(other.address)
     response = proxy.wire().call(ApiKey.METADATA, 9, MetadataRequest(topics=None))
-    (found,) = response.brokers
-    assert f"{found.host}:{found.port}" == proxy.addresses[0]
+    (broker,) = response.brokers
+    assert f"{broker.host}:{broker.port}" == proxy.addresses[0]
     assert len(response.topics[0].partitions[0].replica_nodes) == other.replicas
 
 

@@ -103,9 +103,9 @@ def test_brokers_beyond_the_last_port_have_a_free_one(three: Server, proxy_to: P
     proxy = proxy_to(three.addresses[0], advertise="127.0.0.1:65535")
     (first,) = proxy.control("GET", "/v1/cluster")["brokers"]
     with Wire(f"127.0.0.1:{first['listeners'][0]['bound_port']}") as wire:
-        found = wire.call(ApiKey.METADATA, 9, MetadataRequest(topics=None)).brokers
-    assert [each.port for each in found if each.node_id == 1] == [65535]
-    for each in found:
+        brokers = wire.call(ApiKey.METADATA, 9, MetadataRequest(topics=None)).brokers
+    assert [each.port for each in brokers if each.node_id == 1] == [65535]
+    for each in brokers:
         address = f"{each.host}:{each.port}"
         assert address not in three.addresses
         if each.node_id != 1:

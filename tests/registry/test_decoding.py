@@ -56,9 +56,9 @@ def read(kafka: Cluster) -> Record:
 
 def value_of(kafka: Cluster) -> Decoded:
     """What its value decodes to."""
-    found = read(kafka).value_decoded
-    assert found is not None
-    return found
+    decoded = read(kafka).value_decoded
+    assert decoded is not None
+    return decoded
 
 
 def test_avro_is_decoded_with_its_id_and_subject(kafka: Cluster, registry: Rest, client: SchemaRegistryClient) -> None:
@@ -227,11 +227,11 @@ def test_a_server_without_schemas_shows_the_id_and_what_is_missing(broker_with: 
     """Of what begins as serializers of a registry begin it; text is text."""
     kafka = connect(str(broker_with(topics=["t:1"]).process.ready.control_url))
     kafka.topics["t"].write({"key": "text", "value": b"\0\0\0\0\7data"})
-    (found,) = kafka.topics["t"].partitions[0].records(decode=True)
-    assert found.key_decoded is None
-    assert found.value_decoded is not None
-    assert (found.value_decoded.magic, found.value_decoded.schema_id) == (0, 7)
-    assert str(found.value_decoded.problem).startswith(
+    (record,) = kafka.topics["t"].partitions[0].records(decode=True)
+    assert record.key_decoded is None
+    assert record.value_decoded is not None
+    assert (record.value_decoded.magic, record.value_decoded.schema_id) == (0, 7)
+    assert str(record.value_decoded.problem).startswith(
         "the server has no schemas; start it with --schema-registry PORT"
     )
 

@@ -69,12 +69,12 @@ def load() -> dict[str, Described]:
 
 def described_in(rows: Mapping[str, Mapping[str, str | None]], name: str) -> Described:
     """How one release describes its settings."""
-    found: Described = {}
+    described: Described = {}
     for setting, row in rows.items():
         since = [each for each in RUN[: RUN.index(name) + 1] if each in row]
         if since and (text := row[since[-1]]) is not None:
-            found[setting] = text
-    return found
+            described[setting] = text
+    return described
 
 
 def save(described: Mapping[str, Described]) -> None:

@@ -244,12 +244,12 @@ def pending_offsets(client: Client) -> str:
     request = TxnOffsetCommitRequest(name, group, *ids, [part])
     client.settled(
         lambda: client.ask(ApiKey.TXN_OFFSET_COMMIT, request, at_most=4),
-        lambda found: found.topics[0].partitions[0].error_code,
+        lambda partition: partition.topics[0].partitions[0].error_code,
     )
     wanted = OffsetFetchRequestGroup(group, [OffsetFetchRequestTopics(topic, [0])])
     answer = client.ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(require_stable=True, groups=[wanted]), at_most=9)
-    found = answer.groups[0].topics[0].partitions[0]
-    return f"{found.error_code.name} {found.committed_offset}"
+    partition = answer.groups[0].topics[0].partitions[0]
+    return f"{partition.error_code.name} {partition.committed_offset}"
 
 
 QUESTIONS: tuple[Question, ...] = (

@@ -221,8 +221,8 @@ def a_classic_group_that_cannot_be_read(client: Client) -> str:
     offered = [JoinGroupRequestProtocol("range", b"\0\0\0\0\0\0\xff\xff\xff\xff")]
     joining = JoinGroupRequest(group, 10_000, "", "consumer", offered, 10_000)
     member = client.ask(ApiKey.JOIN_GROUP, joining, at_most=3)
-    given = [SyncGroupRequestAssignment(member.member_id, b"no assignment")]
-    client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, member.member_id, given), at_most=2)
+    assignments = [SyncGroupRequestAssignment(member.member_id, b"no assignment")]
+    client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, member.member_id, assignments), at_most=2)
     return beat(client, group, topic, 0)
 
 

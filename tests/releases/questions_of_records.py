@@ -133,8 +133,8 @@ BROKER_SETTINGS = (
 def settings(client: Client, kind: int, name: str, wanted: tuple[str, ...]) -> str:
     """The settings' values; all releases know these."""
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, wanted)])
-    found = client.ask(ApiKey.DESCRIBE_CONFIGS, request).results[0].configs
-    return " ".join(sorted(f"{each.name}={each.value}" for each in found))
+    configs = client.ask(ApiKey.DESCRIBE_CONFIGS, request).results[0].configs
+    return " ".join(sorted(f"{each.name}={each.value}" for each in configs))
 
 
 def the_settings_of_a_topic(client: Client) -> str:
@@ -151,8 +151,8 @@ def where_a_value_comes_from(client: Client) -> str:
     """In version 0 only whether it is the default (KIP-226)."""
     topic = client.topic({"retention.ms": "5000"})
     request = DescribeConfigsRequest([DescribeConfigsResource(2, topic, ("retention.ms", "flush.ms"))])
-    found = client.ask(ApiKey.DESCRIBE_CONFIGS, request, at_most=0).results[0].configs
-    return " ".join(sorted(f"{each.name} {each.is_default}" for each in found))
+    configs = client.ask(ApiKey.DESCRIBE_CONFIGS, request, at_most=0).results[0].configs
+    return " ".join(sorted(f"{each.name} {each.is_default}" for each in configs))
 
 
 QUESTIONS = (

@@ -68,8 +68,8 @@ def a_share_group_that_all_have_left(client: Client) -> str:
 
 
 def _id_of(client: Client, topic: str) -> UUID:
-    found: UUID = client.ask(ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=topic)])).topics[0].topic_id
-    return found
+    uuid: UUID = client.ask(ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=topic)])).topics[0].topic_id
+    return uuid
 
 
 def _beat(client: Client, group: str, topic: str, epoch: int) -> Any:

@@ -24,14 +24,14 @@ RUN = tuple(name for name in NAMES if release(name).run)
 def load() -> Answers:
     """Release -> question -> answer."""
     rows = json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.exists() else {}
-    found: Answers = {}
+    answers: Answers = {}
     for question, row in rows.items():
         answer = None
         for name in RUN:
             answer = row.get(name, answer)
             if answer is not None:
-                found.setdefault(name, {})[question] = answer
-    return found
+                answers.setdefault(name, {})[question] = answer
+    return answers
 
 
 def save(answers: Answers) -> None:

@@ -38,15 +38,17 @@ def cluster(broker_with: BrokerWith) -> Server:
     return broker_with(settings=SETTINGS)
 
 
-def differences(expected: Described, found: Described) -> dict[str, tuple[str | None, str | None]]:
+def differences(expected: Described, described: Described) -> dict[str, tuple[str | None, str | None]]:
     """Setting -> Kafka's description and ours."""
     names = {
         name
-        for name in expected.keys() | found.keys()
+        for name in expected.keys() | described.keys()
         if name not in {*SET_THERE, *KNOWN} and not name.startswith(OURS)
     }
     return {
-        name: (expected.get(name), found.get(name)) for name in sorted(names) if expected.get(name) != found.get(name)
+        name: (expected.get(name), described.get(name))
+        for name in sorted(names)
+        if expected.get(name) != described.get(name)
     }
 
 

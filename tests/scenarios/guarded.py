@@ -63,8 +63,8 @@ def described(
     version: int = 3,
 ) -> DescribeAclsResponse:
     """DescribeAcls."""
-    asked = DescribeAclsRequest(kind, name, pattern, principal, host, operation, permission)
-    response: DescribeAclsResponse = wire.call(ApiKey.DESCRIBE_ACLS, version, asked)
+    request = DescribeAclsRequest(kind, name, pattern, principal, host, operation, permission)
+    response: DescribeAclsResponse = wire.call(ApiKey.DESCRIBE_ACLS, version, request)
     return response
 
 

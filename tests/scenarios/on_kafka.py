@@ -147,9 +147,9 @@ class OnKafka(Server):
         source: str | None = None,
     ) -> Wire:
         """Connect."""
-        made = PatientWire(address, client_id, patience_s, source)
-        made.addresses = self.addresses
-        return made
+        wire = PatientWire(address, client_id, patience_s, source)
+        wire.addresses = self.addresses
+        return wire
 
     def control(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Brokers can be stopped, killed and started; there is no other control plane."""

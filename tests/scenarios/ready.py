@@ -60,8 +60,8 @@ def followed(addresses: Sequence[str]) -> None:
 
 
 def _rung(side: Target) -> list[str | None]:
-    asked = DescribeConfigsRequest([DescribeConfigsResource(CLIENT_METRICS, BELL, [BELL_SETTING])])
-    results = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
+    request = DescribeConfigsRequest([DescribeConfigsResource(CLIENT_METRICS, BELL, [BELL_SETTING])])
+    results = side.call(ApiKey.DESCRIBE_CONFIGS, 4, request).results
     return [each.value for result in results for each in result.configs]
 
 
@@ -108,8 +108,8 @@ def all_led(addresses: Sequence[str]) -> None:
 
 
 def _leads_all(side: Target) -> bool:
-    found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-    parts = [part for topic in found for part in topic.partitions]
+    topics = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
+    parts = [part for topic in topics for part in topic.partitions]
     return all(part.leader_id >= 0 and len(part.isr_nodes) == len(part.replica_nodes) for part in parts)
 
 
@@ -120,8 +120,8 @@ def emptied(addresses: Sequence[str]) -> None:
     """Without topics, groups, transactional ids, settings and quotas: coordinators forget what their topics held."""
     with closing(Target(addresses[0])) as side:
         _unlimited(side)
-        found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-        names = [DeleteTopicState(each.name) for each in found]
+        topics = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
+        names = [DeleteTopicState(each.name) for each in topics]
         if names:
             answer = side.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=10_000, topics=names))
             if any(each.error_code for each in answer.responses):
@@ -152,8 +152,8 @@ def _unlimited(side: Target) -> None:
 def _unset(side: Target, kind: int, names: Sequence[str]) -> None:
     if not names:
         return
-    asked = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None) for name in names])
-    for result in side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results:
+    request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None) for name in names])
+    for result in side.call(ApiKey.DESCRIBE_CONFIGS, 4, request).results:
         mine = [each.name for each in result.configs if each.config_source in ALTERED_SOURCES]
         if kind == BROKER and result.resource_name:  # a broker shows those of all brokers too
             mine = [each.name for each in result.configs if each.config_source == min(ALTERED_SOURCES)]

@@ -122,11 +122,11 @@ def main() -> None:
         "--build", choices=["compiled", "sources"], default="sources", help="the build that they ran on"
     )
     parser.add_argument("--minutes", type=float, default=0.5, help="their virtual minutes with faults")
-    given = parser.parse_args()
-    if given.add:
+    options = parser.parse_args()
+    if options.add:
         add(sys.stdin)
     else:
-        print(entry_of(sys.stdin, commit(), given.build, given.kinds, given.minutes).line)  # noqa: T201
+        print(entry_of(sys.stdin, commit(), options.build, options.kinds, options.minutes).line)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -34,13 +34,13 @@ def findings(result: Result, folder: Path, kinds: Collection[str]) -> dict[str, 
     """Checks with the number of their findings, those left out that such a run has anyway."""
     tables = DuckTables(str(folder))
     tables.register(records=True)
-    asked = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    found = {each.check.name: each.count for each in ask_all(tables.engine, asked)}
+    checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
+    counts = {each.check.name: each.count for each in ask_all(tables.engine, checks)}
     tables.forget()
     excused = EXCUSED | (FORGED if RULES in kinds else set()) | (LEFT_OUT if result.left_out_markers else set())
     if any(fault.kind == "clock" for fault in result.faults):
         excused |= SET_BACK
-    return {name: count for name, count in found.items() if count and name not in excused}
+    return {name: count for name, count in counts.items() if count and name not in excused}
 
 
 def committed(directory: Path, topics: Collection[str]) -> dict[Place, list[tuple[int, bytes]]]:

@@ -28,13 +28,13 @@ def history(*transactions: Transaction) -> History:
     return found
 
 
-def judged(found: History, servers: object, *loaded: Uncertain) -> tuple[list[str], list[str]]:
+def judged(history: History, servers: object, *loaded: Uncertain) -> tuple[list[str], list[str]]:
     """What is broken, and what is excused, if coordinators had loaded these transactions."""
     hanging = HangingTransactions(cast("Servers", servers))
     hanging.note(loaded)
-    hanging.settle(found)
-    check(found, {A: []})
-    return hanging.judged(found)
+    hanging.settle(history)
+    check(history, {A: []})
+    return hanging.judged(history)
 
 
 def cluster(*, lost: bool, **fields: Any) -> object:

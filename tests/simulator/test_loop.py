@@ -37,9 +37,9 @@ async def finish() -> str:
 
 def loop_of_100_s() -> VirtualLoop:
     """A loop for so much virtual time."""
-    made = VirtualLoop()
-    made.limit_s = 100
-    return made
+    loop = VirtualLoop()
+    loop.limit_s = 100
+    return loop
 
 
 @pytest.mark.slow

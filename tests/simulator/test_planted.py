@@ -44,11 +44,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "inside" / "simulator-notebook.md"
 
 def test_each_mistake_has_a_seed_or_a_proof() -> None:
     """A seed of one table, or a line of the page that shows why no promise is broken; the page has both numbers."""
-    found = [name for seeds in TABLES.values() for name in seeds]
-    assert len({*found, *EQUIVALENT}) == len(found) + len(EQUIVALENT)
-    assert {*found, *EQUIVALENT} == MISTAKES.keys()
+    values = [name for seeds in TABLES.values() for name in seeds]
+    assert len({*values, *EQUIVALENT}) == len(values) + len(EQUIVALENT)
+    assert {*values, *EQUIVALENT} == MISTAKES.keys()
     page = PAGE.read_text(encoding="utf-8")
-    assert f" {len(found)} of {len(MISTAKES)} are found" in page
+    assert f" {len(values)} of {len(MISTAKES)} are found" in page
     assert [name for name in EQUIVALENT if f"\n| {name} | " not in page] == []
 
 

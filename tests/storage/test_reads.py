@@ -57,14 +57,14 @@ def test_LST_02_the_largest_timestamp(tree: Tree) -> None:
 def test_times_in_a_large_batch(tree: Tree, size: int) -> None:
     """Are found in steps, in portions and in records that are longer than those."""
     log = tree.log()
-    made = [Record(index, NOW_MS + (index * 7) % 1000, None, bytes(size)) for index in range(500_000 // size)]
-    made.append(Record(len(made), NOW_MS + 5000, None, b"the latest"))
-    append(log, build_batch(made, codec=Codec.ZSTD))
+    records = [Record(index, NOW_MS + (index * 7) % 1000, None, bytes(size)) for index in range(500_000 // size)]
+    records.append(Record(len(records), NOW_MS + 5000, None, b"the latest"))
+    append(log, build_batch(records, codec=Codec.ZSTD))
     for late_ms in (0, 1, 300, 993, 999, 1000):
-        first = next((each for each in made if each.timestamp_ms >= NOW_MS + late_ms), None)
+        first = next((each for each in records if each.timestamp_ms >= NOW_MS + late_ms), None)
         expected = None if first is None else (first.offset, first.timestamp_ms, 0)
         assert log.reader.offset_for_timestamp(NOW_MS + late_ms, 1_000_000) == expected
-    assert log.reader.max_timestamp_offset(1_000_000) == (len(made) - 1, NOW_MS + 5000, 0)
+    assert log.reader.max_timestamp_offset(1_000_000) == (len(records) - 1, NOW_MS + 5000, 0)
     assert sum(1 for _ in log.reader.search_max_timestamp(1_000_000)) > 10
 
 

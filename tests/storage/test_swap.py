@@ -49,10 +49,10 @@ TOPICS: dict[str, dict[str, str]] = {
 def broker(tmp_path: Path) -> Iterator[RealBroker]:
     """A running Kafka."""
     need_kafka()
-    made = RealBroker(tmp_path)
-    made.start()
-    yield made
-    made.stop(clean=False)
+    kafka = RealBroker(tmp_path)
+    kafka.start()
+    yield kafka
+    kafka.stop(clean=False)
 
 
 def make_topics(broker: RealBroker) -> None:

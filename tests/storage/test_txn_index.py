@@ -53,7 +53,7 @@ def test_there_is_no_file_without_an_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fetch", "upper", "found", "complete"),
+    ("fetch", "upper", "aborted", "complete"),
     [
         (0, 40, ENTRIES, False),
         (0, 30, ENTRIES, True),
@@ -66,10 +66,10 @@ def test_there_is_no_file_without_an_entry() -> None:
     ],
 )
 def test_a_search_finds_what_can_concern_the_records(
-    fetch: int, upper: int, found: list[AbortedTransaction], complete: bool
+    fetch: int, upper: int, aborted: list[AbortedTransaction], complete: bool
 ) -> None:
     """It also returns whether later segments can add to it (transactions D.11, FET-01 to FET-03)."""
-    assert index_of(ENTRIES).search(fetch, upper) == (found, complete)
+    assert index_of(ENTRIES).search(fetch, upper) == (aborted, complete)
 
 
 def test_markers_only_come_later() -> None:

@@ -64,10 +64,10 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     make_topic(bare_node.bootstrap)
     bare_node.stop()
     properties = bare_node.data / "meta.properties"
-    given = properties.read_text()
-    properties.write_text(given.replace("node.id=1", "node.id=7"))
+    text = properties.read_text()
+    properties.write_text(text.replace("node.id=1", "node.id=7"))
     assert refused(bare_node, broker_id=1) == "the data directory belongs to node 7, not to node 1"
-    properties.write_text(given)
+    properties.write_text(text)
     shutil.rmtree(bare_node.data / "__cluster_metadata-0")
     before = fingerprint(bare_node.data)
     assert "has partitions (t-0) but no __cluster_metadata-0" in refused(bare_node)
@@ -106,16 +106,16 @@ def test_a_directory_that_is_refused_is_as_it_was(bare_node: Node) -> None:
     """Of several brokers too: the marker of the first one's clean stop stays, and none is made."""
     start(data_dir=bare_node.data, brokers=2, topics=["t:2"]).stop()
     second = bare_node.data / "broker-2" / "meta.properties"
-    given = second.read_text()
+    text = second.read_text()
     for changed, sentence in (
-        (given.replace("node.id=2", "node.id=7"), "the data directory belongs to node 7, not to node 2"),
-        (given.replace("cluster.id=", "cluster.id=other"), "belongs to cluster other"),
+        (text.replace("node.id=2", "node.id=7"), "the data directory belongs to node 7, not to node 2"),
+        (text.replace("cluster.id=", "cluster.id=other"), "belongs to cluster other"),
     ):
         second.write_text(changed)
         before = fingerprint(bare_node.data)
         assert sentence in refused(bare_node, brokers="1,2")
         assert fingerprint(bare_node.data) == before
-    second.write_text(given)
+    second.write_text(text)
     shutil.rmtree(bare_node.data / "broker-1")
     before = fingerprint(bare_node.data)
     assert "broker-1 is missing or empty, but other directories are not" in refused(bare_node, brokers="1,2")

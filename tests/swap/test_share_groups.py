@@ -60,8 +60,8 @@ class Asker:
     def topic_id(self) -> UUID:
         """The id of the topic."""
         request = MetadataRequest([MetadataRequestTopic(name=ORDERS)])
-        found: UUID = self.client.ask(ApiKey.METADATA, request).topics[0].topic_id
-        return found
+        uuid: UUID = self.client.ask(ApiKey.METADATA, request).topics[0].topic_id
+        return uuid
 
     def beat(self, member: str, epoch: int) -> Any:
         """One heartbeat."""

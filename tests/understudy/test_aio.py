@@ -28,8 +28,8 @@ async def control() -> AsyncIterator[FakeControl]:
         "GET /v1/faults": {"faults": [FAULT]},
         "GET /v1/cluster": {"cluster_id": "c", "brokers": [{"id": 1, "host": "h", "port": 1}]},
     }
-    with FakeControl(answers) as made:
-        yield made
+    with FakeControl(answers) as fake:
+        yield fake
 
 
 async def test_start_can_be_awaited_or_entered(monkeypatch: pytest.MonkeyPatch) -> None:

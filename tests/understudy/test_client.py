@@ -62,8 +62,8 @@ ANSWERS = {
 @pytest.fixture
 def control() -> Iterator[FakeControl]:
     """A control plane that answers a little of everything."""
-    with FakeControl(ANSWERS) as made:
-        yield made
+    with FakeControl(ANSWERS) as fake:
+        yield fake
 
 
 @pytest.fixture

@@ -26,11 +26,11 @@ def test_a_cluster_is_like_itself(broker_with: BrokerWith, tmp_path: Path, capsy
     answer = capsys.readouterr().out
     assert code == 0, answer
     assert re.search(r"^3 histories, 1\d\d steps asked of both, .*; 0 differences, 0 seen once$", answer, re.MULTILINE)
-    found = json.loads((tmp_path / "j").read_text())
-    assert found["histories"] == 3
-    assert found["found"] == []
+    document = json.loads((tmp_path / "j").read_text())
+    assert document["histories"] == 3
+    assert document["found"] == []
     assert {"api": "CreateTopics", "version": 7, "error": "NONE"}.items() <= {
-        (key, value) for each in found["answers"] if each["api"] == "CreateTopics" for key, value in each.items()
+        (key, value) for each in document["answers"] if each["api"] == "CreateTopics" for key, value in each.items()
     }
     suite = ET.parse(tmp_path / "x").getroot()  # noqa: S314 - written by the line above
     assert suite.get("failures") == "0"

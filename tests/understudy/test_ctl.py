@@ -24,9 +24,9 @@ from understudy.ctl_values import duration_ms
 @pytest.fixture
 def control(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeControl]:
     """A control plane where `ctl` looks for one."""
-    with FakeControl() as made:
-        monkeypatch.setenv("UNDERSTUDY_CONTROL_URL", made.url)
-        yield made
+    with FakeControl() as fake:
+        monkeypatch.setenv("UNDERSTUDY_CONTROL_URL", fake.url)
+        yield fake
 
 
 SAMPLES = {
@@ -150,9 +150,9 @@ def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: py
     control.answers["GET /v1/transactions/name"] = row
     for verb in (["list"], ["show", "name"]):
         assert main(["ctl", "transactions", *verb]) == 0
-        given = capsys.readouterr().out
-        assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in given
-        assert all(each.isprintable() or each == "\n" for each in given)
+        output = capsys.readouterr().out
+        assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in output
+        assert all(each.isprintable() or each == "\n" for each in output)
     assert main(["ctl", "transactions", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["transactions"] == [row]
 
@@ -341,9 +341,9 @@ def test_an_address_that_none_can_have_is_one_sentence(
     """And exit code 1, as where no control plane answers."""
     with pytest.raises(SystemExit) as left:
         main(["ctl", *argv])
-    given = capsys.readouterr().err
-    assert (left.value.code, given.count("\n")) == (1, 1)
-    assert sentence in given
+    output = capsys.readouterr().err
+    assert (left.value.code, output.count("\n")) == (1, 1)
+    assert sentence in output
 
 
 def test_an_argument_that_is_no_text_is_refused(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:

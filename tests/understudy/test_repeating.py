@@ -102,8 +102,8 @@ def test_columns_grow_and_stay_aligned() -> None:
 def control() -> Iterator[FakeControl]:
     """A control plane with two requests in its journal."""
     entries = [{**request(number), "api": "Fetch", "error": None} for number in (1, 2)]
-    with FakeControl({"GET /v1/journal": {"entries": entries}, "GET /v1/groups": {"groups": []}}) as made:
-        yield made
+    with FakeControl({"GET /v1/journal": {"entries": entries}, "GET /v1/groups": {"groups": []}}) as fake:
+        yield fake
 
 
 def test_following_as_json_is_a_document_a_line_until_ctrl_c(control: FakeControl) -> None:

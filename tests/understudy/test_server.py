@@ -66,13 +66,13 @@ def test_the_banner_and_the_ready_file_agree(tmp_path: Path) -> None:
     with serve(*FREE, "--brokers", "2", "--ready-file", str(ready)) as (process, lines):
         while not ready.exists():
             assert process.poll() is None
-        given = json.loads(ready.read_text())
-    assert given["pid"] == process.pid
-    assert value(lines, "bootstrap.servers") == ",".join(given["bootstrap_servers"])
-    assert value(lines, "control") == given["control_url"]
-    assert given["bootstrap_servers"] == [f"{broker['host']}:{broker['port']}" for broker in given["brokers"]]
-    assert [broker["id"] for broker in given["brokers"]] == [1, 2]
-    assert given["cluster_id"]
+        document = json.loads(ready.read_text())
+    assert document["pid"] == process.pid
+    assert value(lines, "bootstrap.servers") == ",".join(document["bootstrap_servers"])
+    assert value(lines, "control") == document["control_url"]
+    assert document["bootstrap_servers"] == [f"{broker['host']}:{broker['port']}" for broker in document["brokers"]]
+    assert [broker["id"] for broker in document["brokers"]] == [1, 2]
+    assert document["cluster_id"]
 
 
 def test_a_ready_file_of_an_earlier_server_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:

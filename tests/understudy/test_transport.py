@@ -16,8 +16,8 @@ from understudy.transport import Address
 @pytest.fixture
 def control() -> Iterator[FakeControl]:
     """A control plane with a broker."""
-    with FakeControl({"GET /v1/cluster": {"cluster_id": "c", "brokers": [{"id": 1, "host": "h", "port": 1}]}}) as made:
-        yield made
+    with FakeControl({"GET /v1/cluster": {"cluster_id": "c", "brokers": [{"id": 1, "host": "h", "port": 1}]}}) as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def gateway() -> tuple[FakeControl, str]:
     """A gateway with TLS, which has the control plane in a folder; its URL."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / "broker.pem")
-    made = FakeControl({"GET /kafka/v1/health": {"status": "ok"}}, context)
-    return made, f"{made.url}/kafka/"
+    fake = FakeControl({"GET /kafka/v1/health": {"status": "ok"}}, context)
+    return fake, f"{fake.url}/kafka/"
 
 
 async def test_the_control_plane_may_be_behind_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,9 @@ class Bench:
 
     def __init__(self, **settings: str) -> None:
         texts = {name.replace("_", "."): value for name, value in settings.items()}
-        found = authorizer_of(BrokerSettings(1, {"authorizer.class.name": CLASS, **texts}))
-        assert found is not None
-        self.authorizer, self.image = found, ClusterImage()
+        authorizer = authorizer_of(BrokerSettings(1, {"authorizer.class.name": CLASS, **texts}))
+        assert authorizer is not None
+        self.authorizer, self.image = authorizer, ClusterImage()
 
     def add(
         self,
@@ -40,12 +40,12 @@ class Bench:
         host: str = "*",
     ) -> UUID:
         """A new ACL of a topic; its id."""
-        made = UUID(int=self.image.acl_changes + 1)
+        uuid = UUID(int=self.image.acl_changes + 1)
         apply(
             self.image,
-            AccessControlEntryRecord(made, Kind.TOPIC, name, pattern, principal, host, operation, permission),
+            AccessControlEntryRecord(uuid, Kind.TOPIC, name, pattern, principal, host, operation, permission),
         )
-        return made
+        return uuid
 
     def may(self, operation: Op, name: str, *, principal: str = "User:a", host: str = "10.0.0.1") -> bool:
         """Whether a principal may do that to a topic."""

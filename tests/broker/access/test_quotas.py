@@ -14,9 +14,9 @@ START_MS = 1_700_000_000_000
 
 def quotas(**bounds: float) -> BrokerQuotas:
     """The default quotas of users."""
-    made = BrokerQuotas(BrokerSettings(1))
-    made.follow({(("user", None),): bounds})
-    return made
+    broker_quotas = BrokerQuotas(BrokerSettings(1))
+    broker_quotas.follow({(("user", None),): bounds})
+    return broker_quotas
 
 
 def test_usage_outlives_a_change_of_the_quota() -> None:
@@ -29,10 +29,10 @@ def test_usage_outlives_a_change_of_the_quota() -> None:
 
 def test_the_windows_are_those_of_the_settings() -> None:
     """Two of five seconds: one full window is what a newcomer's rate is spread over."""
-    made = BrokerQuotas(BrokerSettings(1, {"quota.window.num": "2", "quota.window.size.seconds": "5"}))
-    made.follow({(("user", "a"),): {"producer_byte_rate": 1_000, "request_percentage": 0.000001}})
-    assert made.produce.charge("a", "c", 6_000, START_MS) == 1_000
-    assert made.request.charge("a", "c", 1, START_MS) == 5_000
+    broker_quotas = BrokerQuotas(BrokerSettings(1, {"quota.window.num": "2", "quota.window.size.seconds": "5"}))
+    broker_quotas.follow({(("user", "a"),): {"producer_byte_rate": 1_000, "request_percentage": 0.000001}})
+    assert broker_quotas.produce.charge("a", "c", 6_000, START_MS) == 1_000
+    assert broker_quotas.request.charge("a", "c", 1, START_MS) == 5_000
 
 
 def test_what_is_given_back_was_never_used() -> None:
@@ -71,25 +71,25 @@ def test_a_quota_that_is_no_number_throttles_no_one() -> None:
 
 def test_a_client_without_a_name_has_its_users_quota_alone() -> None:
     """Quirk: the quotas of default clients pass it by."""
-    made = BrokerQuotas(BrokerSettings(1))
+    broker_quotas = BrokerQuotas(BrokerSettings(1))
     bound = {"producer_byte_rate": 1.0}
-    given: Quotas = {(("client-id", None),): bound, (("client-id", None), ("user", "a")): bound}
-    made.follow(given)
-    assert made.produce.charge("a", "", 10**6, START_MS) == 0
-    assert made.produce.charge("a", "c", 10**6, START_MS) > 0
-    made.follow({**given, (("user", None),): bound})
-    assert made.produce.charge("a", "", 10**6, START_MS) > 0
+    quotas: Quotas = {(("client-id", None),): bound, (("client-id", None), ("user", "a")): bound}
+    broker_quotas.follow(quotas)
+    assert broker_quotas.produce.charge("a", "", 10**6, START_MS) == 0
+    assert broker_quotas.produce.charge("a", "c", 10**6, START_MS) > 0
+    broker_quotas.follow({**quotas, (("user", None),): bound})
+    assert broker_quotas.produce.charge("a", "", 10**6, START_MS) > 0
 
 
 def test_an_address_may_open_so_many_connections() -> None:
     """Its own quota before the default one; a connection that is not welcome does not count."""
-    made = BrokerQuotas(BrokerSettings(1))
+    broker_quotas = BrokerQuotas(BrokerSettings(1))
     rates: dict[str | None, float] = {None: 100, "10.0.0.1": 1}
-    made.follow({(("ip", address),): {"connection_creation_rate": rate} for address, rate in rates.items()})
-    welcome = [made.connections.charge("10.0.0.1", START_MS) for _ in range(12)]
+    broker_quotas.follow({(("ip", address),): {"connection_creation_rate": rate} for address, rate in rates.items()})
+    welcome = [broker_quotas.connections.charge("10.0.0.1", START_MS) for _ in range(12)]
     assert welcome == [0] * 10 + [1_000] * 2
-    assert made.connections.charge("10.0.0.2", START_MS) == 0
-    assert made.connections.charge("10.0.0.1", START_MS + 11_000) == 0
+    assert broker_quotas.connections.charge("10.0.0.2", START_MS) == 0
+    assert broker_quotas.connections.charge("10.0.0.1", START_MS + 11_000) == 0
 
 
 @pytest.mark.parametrize(("principal", "user"), [("User:ANONYMOUS", "ANONYMOUS"), ("User:a:b", "a:b")])

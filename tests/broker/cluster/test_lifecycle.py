@@ -55,8 +55,8 @@ async def partition(stage: Stage, broker: int = 1) -> MetadataResponsePartition:
     """Partition 0 in a broker's Metadata."""
     wire = await stage.connect(broker)
     answer = await wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
-    found: MetadataResponsePartition = answer.topics[0].partitions[0]
-    return found
+    described: MetadataResponsePartition = answer.topics[0].partitions[0]
+    return described
 
 
 async def led(stage: Stage) -> tuple[int, int, list[int]]:

@@ -129,8 +129,8 @@ async def test_settings_are_decided_after_the_long_change(stage: Stage) -> None:
     """A topic that is being deleted gets none, which another topic of that name would have."""
     wire, other = await stage.connect(), await stage.connect()
     names = [f"t{number}" for number in range(MANY // 2)]
-    made = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 60_000)
-    await wire.call(ApiKey.CREATE_TOPICS, 7, made)
+    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 60_000)
+    await wire.call(ApiKey.CREATE_TOPICS, 7, request)
     doomed = DeleteTopicsRequest(timeout_ms=60_000, topics=[DeleteTopicState(name) for name in names])
     long = asyncio.ensure_future(wire.call(ApiKey.DELETE_TOPICS, 6, doomed))
     await turns(20)

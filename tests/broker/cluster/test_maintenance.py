@@ -99,10 +99,10 @@ async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
     """Its caller is answered that nothing more was cleaned."""
     async with running(COMPACTED, topics={"t": 1}) as stage:
         fill(stage, 4)
-        asked = asyncio.create_task(stage.cluster.maintenance.run_cleaner(force=True))
+        task = asyncio.create_task(stage.cluster.maintenance.run_cleaner(force=True))
         await asyncio.sleep(0)
         stage.cluster.maintenance.stop()
-        assert await asyncio.wait_for(asked, 5) == 0
+        assert await asyncio.wait_for(task, 5) == 0
 
 
 async def test_what_waits_for_flush_ms_is_synced_in_time(tmp_path: Path) -> None:

@@ -246,5 +246,5 @@ async def test_summaries_are_asked_for_at_the_same_time() -> None:
             await group.turns(BACKOFF_MS << attempt)
         assert describing.done()
         answer = await describing
-        found = [each.start_offset for of_group in answer.groups for each in of_group.topics[0].partitions]
-        assert found == [-1, 0, -1, 0]
+        start_offsets = [each.start_offset for of_group in answer.groups for each in of_group.topics[0].partitions]
+        assert start_offsets == [-1, 0, -1, 0]

@@ -26,9 +26,9 @@ async def coordinated(stage: Stage, key_type: int = 1) -> int:
     wire = await stage.connect()
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["tx"])
     while True:
-        (found,) = (await wire.call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
-        if found.error_code is ErrorCode.NONE:
-            return int(found.node_id)
+        (coordinator,) = (await wire.call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
+        if coordinator.error_code is ErrorCode.NONE:
+            return int(coordinator.node_id)
         await stage.pass_time(100)
 
 

@@ -17,9 +17,9 @@ def options(*argv: str) -> ServeOptions:
     return parse(gather(argv, {}))
 
 
-def ports(made: ServeOptions) -> list[list[int]]:
+def ports(options: ServeOptions) -> list[list[int]]:
     """The port of every listener of every broker."""
-    return [[endpoint.port for endpoint in own] for own in made.listeners]
+    return [[endpoint.port for endpoint in own] for own in options.listeners]
 
 
 def test_the_defaults_are_one_broker_on_9092_and_control_on_9099() -> None:

@@ -43,9 +43,9 @@ def request(
     )
 
 
-def ask(known: SessionCache, asked: FetchRequest, now_ms: int = 0) -> Fetching:
+def ask(known: SessionCache, request: FetchRequest, now_ms: int = 0) -> Fetching:
     """Resolve a request by names."""
-    return resolve(known, asked, uses_topic_ids=False, now_ms=now_ms)
+    return resolve(known, request, uses_topic_ids=False, now_ms=now_ms)
 
 
 def answered(known: SessionCache, fetching: Fetching, now_ms: int = 0, **fields: Any) -> tuple[int, list[int]]:
@@ -61,10 +61,10 @@ def opened(known: SessionCache, *partitions: int, now_ms: int = 0, replica: int 
     return answered(known, fetching, now_ms)[0]
 
 
-def check_refused(known: SessionCache, asked: FetchRequest, code: ErrorCode) -> None:
+def check_refused(known: SessionCache, request: FetchRequest, code: ErrorCode) -> None:
     """The request fails at the top."""
     with pytest.raises(KafkaError) as caught:
-        ask(known, asked)
+        ask(known, request)
     assert caught.value.code is code
 
 
@@ -151,11 +151,11 @@ def test_partitions_are_added_changed_and_forgotten() -> None:
 def test_a_session_by_ids_goes_by_ids() -> None:
     """The same partition number of two topics is two partitions."""
     known = cache()
-    asked = FetchRequest(
+    request = FetchRequest(
         topics=[FetchTopic("", [FetchPartition(0)], ID), FetchTopic("", [FetchPartition(0)], UUID(int=8))],
         session_epoch=0,
     )
-    fetching = resolve(known, asked, uses_topic_ids=True, now_ms=0)
+    fetching = resolve(known, request, uses_topic_ids=True, now_ms=0)
     assert [each.key for each in fetching.interests] == [(ID, 0), (UUID(int=8), 0)]
 
 

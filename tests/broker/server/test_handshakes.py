@@ -160,10 +160,10 @@ def alter(secured: Secured, name: str, value: str) -> ErrorCode:
     """Alter a setting of broker 1."""
     resource = AlterConfigsResource(4, "1", [AlterableConfig(f"{OF}.{name}", 0, value)])
     with secured.server.wire() as wire:
-        (found,) = wire.call(
+        (response,) = wire.call(
             ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource], False)
         ).responses
-    return ErrorCode(found.error_code)
+    return ErrorCode(response.error_code)
 
 
 def test_a_certificate_changes_while_the_broker_runs(secured: Secured) -> None:

@@ -106,14 +106,14 @@ def test_min_insync_replicas_of_a_fresh_cluster() -> None:
 def test_CFG_03_a_broker_describes_what_is_read_only_and_hides_secrets() -> None:
     """log.dirs read-only, log.cleaner.threads dynamic, ssl.key.password without a value."""
     settings = BrokerSettings(1, {"log.dirs": "/data", "ssl.key.password": "secret"})
-    found = {entry.name: entry for entry in broker_entries(settings)}
-    assert found.keys() == public(tables.BROKER)
-    assert found["log.dirs"].read_only
-    assert not found["log.cleaner.threads"].read_only
-    secret = found["ssl.key.password"]
+    entries = {entry.name: entry for entry in broker_entries(settings)}
+    assert entries.keys() == public(tables.BROKER)
+    assert entries["log.dirs"].read_only
+    assert not entries["log.cleaner.threads"].read_only
+    secret = entries["ssl.key.password"]
     assert (secret.sensitive, secret.value, synonyms_of(secret)) == (True, None, [("ssl.key.password", None, STATIC)])
-    assert found["log.retention.ms"].value is None
-    assert synonyms_of(found["log.retention.hours"]) == [("log.retention.hours", "168", DEFAULT)]
+    assert entries["log.retention.ms"].value is None
+    assert synonyms_of(entries["log.retention.hours"]) == [("log.retention.hours", "168", DEFAULT)]
 
 
 def test_what_a_broker_does_not_know_is_listed_when_set_and_secret() -> None:
@@ -143,11 +143,11 @@ def test_the_cluster_wide_resource_shows_only_what_is_set_there() -> None:
 def test_a_group_that_never_was_has_the_brokers_values() -> None:
     """Defaults with the broker's synonyms; settings without a synonym show their own default (core C.2.8)."""
     settings = BrokerSettings(1, {"group.consumer.heartbeat.interval.ms": "6000"})
-    found = {entry.name: entry for entry in group_entries({}, settings)}
-    assert len(found) == 21
-    heartbeat = found["consumer.heartbeat.interval.ms"]
+    entries = {entry.name: entry for entry in group_entries({}, settings)}
+    assert len(entries) == 21
+    heartbeat = entries["consumer.heartbeat.interval.ms"]
     assert (heartbeat.value, heartbeat.source) == ("6000", ConfigSource.STATIC_BROKER)
-    assert synonyms_of(found["share.isolation.level"]) == [("share.isolation.level", "read_uncommitted", DEFAULT)]
+    assert synonyms_of(entries["share.isolation.level"]) == [("share.isolation.level", "read_uncommitted", DEFAULT)]
 
 
 def test_a_groups_own_values_come_first() -> None:
@@ -164,10 +164,10 @@ def test_a_groups_own_values_come_first() -> None:
 
 def test_a_client_metrics_subscription_shows_three_settings() -> None:
     """Set ones with source 7, the others with their defaults and no synonyms."""
-    found = {entry.name: entry for entry in client_metrics_entries({"metrics": "a, b"})}
-    assert found.keys() == {"interval.ms", "match", "metrics"}
-    assert (found["interval.ms"].value, found["interval.ms"].source) == ("300000", ConfigSource.DEFAULT)
-    assert (found["metrics"].value, synonyms_of(found["metrics"])) == ("a,b", [("metrics", "a,b", 7)])
+    entries = {entry.name: entry for entry in client_metrics_entries({"metrics": "a, b"})}
+    assert entries.keys() == {"interval.ms", "match", "metrics"}
+    assert (entries["interval.ms"].value, entries["interval.ms"].source) == ("300000", ConfigSource.DEFAULT)
+    assert (entries["metrics"].value, synonyms_of(entries["metrics"])) == ("a,b", [("metrics", "a,b", 7)])
 
 
 def test_loggers_have_a_level_and_nothing_else() -> None:

@@ -82,8 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Records what real brokers let clients do.")
     parser.add_argument("--clients", default=",".join(CLIENTS))
     parser.add_argument("releases", nargs="*", default=NAMES)
-    asked = parser.parse_args()
-    record(asked.clients.split(","), asked.releases)
+    options = parser.parse_args()
+    record(options.clients.split(","), options.releases)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ RECORDED = load()
 
 def playing(clients: Sequence[str]) -> Iterator[list[Player]]:
     """The clients, each one process for all releases."""
-    made = [Player(client) for client in clients]
-    yield made
-    for player in made:
+    players = [Player(client) for client in clients]
+    yield players
+    for player in players:
         player.close()
 
 

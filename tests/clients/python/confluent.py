@@ -127,8 +127,8 @@ class Confluent:
     def offsets_for_time(self, timestamp_ms: int) -> dict[int, int]:
         consumer = self._consumer()
         try:
-            asked = [TopicPartition(self.topic, p, timestamp_ms) for p in range(3)]
-            return {tp.partition: tp.offset for tp in consumer.offsets_for_times(asked, timeout=WAIT_S)}
+            topic_partitions = [TopicPartition(self.topic, p, timestamp_ms) for p in range(3)]
+            return {tp.partition: tp.offset for tp in consumer.offsets_for_times(topic_partitions, timeout=WAIT_S)}
         finally:
             consumer.close()
 

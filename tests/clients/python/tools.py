@@ -222,8 +222,8 @@ class Tools:
     def step_log_dirs_describe(self) -> None:
         answer = self.run(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", self.topic)
         described = json.loads(answer.strip().splitlines()[-1])
-        found = [p["partition"] for b in described["brokers"] for d in b["logDirs"] for p in d["partitions"]]
-        expect(len(found) == 4 * min(self.brokers, 3), described)
+        partitions = [p["partition"] for b in described["brokers"] for d in b["logDirs"] for p in d["partitions"]]
+        expect(len(partitions) == 4 * min(self.brokers, 3), described)
 
     def step_delete_records(self) -> None:
         offsets = {"version": 1, "partitions": [{"topic": self.topic, "partition": 0, "offset": 5}]}

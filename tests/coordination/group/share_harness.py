@@ -71,11 +71,11 @@ def group(context: Context) -> ShareGroup:
 
 def initialize(context: Context, *, failed: bool = False) -> list[InitializeShareState]:
     """The share coordinator answers everything that it was asked for; the requests."""
-    asked, context.initializations = context.initializations, []
-    for each in asked:
+    initializations, context.initializations = context.initializations, []
+    for each in initializations:
         partitions = {topic_id: list(offsets) for topic_id, offsets in each.offsets.items()}
         context.perform(context.machine.shares.state_created(G, partitions, context.now_ms, failed=failed))
-    return asked
+    return initializations
 
 
 def assembled(context: Context, *members: ShareConsumer) -> None:

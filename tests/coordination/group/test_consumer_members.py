@@ -46,8 +46,8 @@ def context(cluster: Cluster) -> Context:
 
 def kinds(context: Context, since: int = 0) -> list[tuple[int, str, bool]]:
     """Kind, name and whether it is a tombstone, of the consumer records from there on."""
-    found = [record for record in context.records[since:] if isinstance(record, ConsumerRecord)]
-    return [(record.kind, record.name, record.value is None) for record in found]
+    records = [record for record in context.records[since:] if isinstance(record, ConsumerRecord)]
+    return [(record.kind, record.name, record.value is None) for record in records]
 
 
 def test_a_member_that_is_there_stays_although_its_heartbeats_cannot_be_remembered(context: Context) -> None:

@@ -181,11 +181,11 @@ def test_subscriptions_of_members_are_read_completely() -> None:
     head = struct.pack(">ih3si", 1, 3, b"foo", -1)
     for version, rest in ((0, b""), (1, owned), (2, owned + struct.pack(">i", 7)),
                           (3, owned + struct.pack(">ih1s", 7, 1, b"r"))):  # fmt: skip
-        found = read_subscription(struct.pack(">h", version) + head + rest)
-        assert found is not None
-        assert (found.version, found.topics) == (version, ("foo",))
-        assert found.owned == ({"foo": (2,)} if version else {})
-        assert found.rack_id == ("r" if version == 3 else None)
+        subscription = read_subscription(struct.pack(">h", version) + head + rest)
+        assert subscription is not None
+        assert (subscription.version, subscription.topics) == (version, ("foo",))
+        assert subscription.owned == ({"foo": (2,)} if version else {})
+        assert subscription.rack_id == ("r" if version == 3 else None)
     assert read_subscription(b"meta") is None
     assert read_subscription(struct.pack(">hi", 0, 2**30)) is None
     assert read_assignment(b"a0") is None

@@ -319,10 +319,10 @@ def test_SHR_36_deletion_of_a_topics_state(context: Context, cluster: Cluster) -
     assembled(context, member)
     assert change(context, begin) is ErrorCode.NON_EMPTY_GROUP
     member.beat(-1)
-    found = Deletion({foo: frozenset({0, 1, 2})}, {foo: "foo"}, ("bar",))
-    assert change(context, begin) == found
+    deletion = Deletion({foo: frozenset({0, 1, 2})}, {foo: "foo"}, ("bar",))
+    assert change(context, begin) == deletion
     assert group(context).partitions.deleting == {foo: "foo"}
-    assert change(context, begin) == found
+    assert change(context, begin) == deletion
     assert change(context, lambda offsets, builder, to: offsets.deleted(builder, G, [foo], to)) is None
     assert group(context).partitions.topic_ids == frozenset()
 

@@ -59,7 +59,7 @@ def test_each_partition_has_an_owner_after_each_change() -> None:
     """Random members come, go and subscribe to other topics."""
     for seed in range(150):
         chance = random.Random(seed)
-        found: Targets = {}
+        targets: Targets = {}
         members: dict[str, list[UUID]] = {}
         for _ in range(8):
             name = f"m{chance.randrange(6)}"
@@ -67,16 +67,16 @@ def test_each_partition_has_an_owner_after_each_change() -> None:
                 del members[name]
             else:
                 members[name] = chance.choice([[FOO], [BAR], [FOO, BAR]])
-            found = {each: target for each, target in found.items() if each in members}
+            targets = {each: target for each, target in targets.items() if each in members}
             if not members:
                 continue
-            _, found = assigned(dict(sorted(members.items())), found)
+            _, targets = assigned(dict(sorted(members.items())), targets)
             wanted = {
                 (topic, index) for topics in members.values() for topic in topics for index in range(COUNTS[topic])
             }
             owned = {
                 (topic, index)
-                for name, target in found.items()
+                for name, target in targets.items()
                 for topic, indexes in target.items()
                 if topic in members[name]
                 for index in indexes

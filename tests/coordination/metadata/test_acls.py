@@ -38,9 +38,9 @@ def test_acls_outlive_a_restart_and_are_in_snapshots() -> None:
         bench.image.acls.values()
     )
     outcome = bench.machine.delete_acls([ANY, ANY], TOKEN)
-    found = list(bench.image.acls.values())
-    assert answer(outcome) == [found, found]
-    assert outcome.records == tuple(RemoveAccessControlEntryRecord(each.id) for each in found)
+    values = list(bench.image.acls.values())
+    assert answer(outcome) == [values, values]
+    assert outcome.records == tuple(RemoveAccessControlEntryRecord(each.id) for each in values)
     bench.do(outcome)
     assert bench.reloaded().image.acls == {}
 

@@ -74,10 +74,10 @@ class Bench:
         self, name: str = "tx", expected: tuple[int, int] = NO_PRODUCER, timeout_ms: int = 60_000
     ) -> ProducerIdAndEpoch:
         """InitProducerId."""
-        given: ProducerIdAndEpoch = self.ask(
+        producer: ProducerIdAndEpoch = self.ask(
             lambda to: self.machine.init_producer_id(name, timeout_ms, ProducerIdAndEpoch(*expected), self.now_ms, to)
         )
-        return given
+        return producer
 
     def add(
         self,

@@ -247,8 +247,8 @@ class Driver(Base):
     # --- the rest ----------------------------------------------------------------------------------------------------
 
     def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
-        made = admin.AdminClient({"bootstrap.servers": bootstrap_servers})
-        made.create_topics([admin.NewTopic(topic, partitions)])[topic].result(timeout_ms / 1000)
+        admin_client = admin.AdminClient({"bootstrap.servers": bootstrap_servers})
+        admin_client.create_topics([admin.NewTopic(topic, partitions)])[topic].result(timeout_ms / 1000)
 
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka's close has no timeout
         client = self.clients.pop(name)

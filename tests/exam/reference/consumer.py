@@ -144,9 +144,9 @@ class ReferenceConsumer:
         if max(self.epochs.get(place, newest), self.confirmed.get(place, -1)) < newest:
             self._confirm(place, deadline)
         epoch = self.network.leader_epochs.get(place, -1)
-        asked = FetchPartition(partition, self.positions[place], 1_000_000, current_leader_epoch=epoch)
+        fetch_partition = FetchPartition(partition, self.positions[place], 1_000_000, current_leader_epoch=epoch)
         committed = bool(self._isolation())
-        request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [asked])], 0, -1)
+        request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [fetch_partition])], 0, -1)
         try:
             address = self.network.leader(topic, partition, deadline)
             answer = self.network.ask(address, ApiKey.FETCH, 12, request)

@@ -73,8 +73,8 @@ class ShareMember:
             self.epoch, self.is_member = answer.member_epoch, True
             if answer.assignment is not None:
                 names = {self._id(name): name for name in self.topics}
-                found = answer.assignment.topic_partitions
-                self.places = [(names[each.topic_id], p) for each in found for p in each.partitions]
+                topic_partitions = answer.assignment.topic_partitions
+                self.places = [(names[each.topic_id], p) for each in topic_partitions for p in each.partitions]
 
     def _id(self, name: str) -> Any:
         if name not in self.ids:

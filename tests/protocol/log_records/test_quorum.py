@@ -39,10 +39,10 @@ def test_a_snapshot_is_header_values_footer() -> None:
     assert [b.is_control for b in (header, data, footer)] == [True, False, True]
     assert [b.partition_leader_epoch for b in (header, data, footer)] == [0, 0, 0]
     assert (header.size, data.size, footer.size) == (83, 253, 75)
-    (given,) = read_records(header)
-    assert (given.key, given.value) == (bytes.fromhex("00000003"), bytes.fromhex("0000000000000000000000"))
-    (given,) = read_records(footer)
-    assert (given.key, given.value) == (bytes.fromhex("00000004"), bytes.fromhex("000000"))
+    (record,) = read_records(header)
+    assert (record.key, record.value) == (bytes.fromhex("00000003"), bytes.fromhex("0000000000000000000000"))
+    (record,) = read_records(footer)
+    assert (record.key, record.value) == (bytes.fromhex("00000004"), bytes.fromhex("000000"))
     assert list(snapshot_values(made)) == values
 
 

@@ -167,10 +167,10 @@ def with_bytes(batch: bytearray, position: int, value: bytes) -> bytearray:
 def test_damage_is_reported_with_its_place(damaged: bytearray, reason: str) -> None:
     """Recovery learns where to cut, people learn why (core F.7)."""
     whole = three()
-    found: list[RecordBatch] = []
+    batches: list[RecordBatch] = []
     with pytest.raises(BatchDamagedError, match=reason) as caught:
-        found.extend(checked_batches(whole + damaged))
-    assert [batch.base_offset for batch in found] == [0]
+        batches.extend(checked_batches(whole + damaged))
+    assert [batch.base_offset for batch in batches] == [0]
     assert caught.value.position == len(whole)
     assert "damaged batch at byte" in str(caught.value)
 

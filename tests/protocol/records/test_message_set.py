@@ -26,15 +26,15 @@ def message_set(magic: int, codec: Codec, count: int = 5) -> bytes:
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_are_read(magic: int, codec: Codec) -> None:
     """Plain ones, and those inside a compressed one."""
-    found = list(read_messages(message_set(magic, codec)))
-    assert [(r.key, r.value) for r in found] == [
+    messages = list(read_messages(message_set(magic, codec)))
+    assert [(r.key, r.value) for r in messages] == [
         (None, b""),
         (b"k1", b"v"),
         (b"k2", None),
         (b"k3", b"vvv"),
         (b"k4", b"vvvv"),
     ]
-    assert [r.timestamp_ms for r in found] == ([1000, 1001, 1002, 1003, 1004] if magic else [-1] * 5)
+    assert [r.timestamp_ms for r in messages] == ([1000, 1001, 1002, 1003, 1004] if magic else [-1] * 5)
 
 
 def test_lz4_messages_of_magic_1_are_read() -> None:

@@ -248,5 +248,5 @@ def records_deleted(wire: Wire, name: str, offset: int) -> DeleteRecordsPartitio
     asked = DeleteRecordsTopic(name, [DeleteRecordsPartition(0, offset)])
     response = wire.call(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest([asked], 5000))
     ((result,),) = [each.partitions for each in response.topics]
-    found: DeleteRecordsPartitionResult = result
-    return found
+    deletion: DeleteRecordsPartitionResult = result
+    return deletion

@@ -124,8 +124,8 @@ def test_CON_08_a_client_may_name_the_cluster_and_broker_that_it_means(broker: S
 
     def code(cluster_id: str | None, node_id: int) -> ErrorCode:
         request = ApiVersionsRequest("test", "1.0", cluster_id, node_id)
-        found: ErrorCode = wire.call(ApiKey.API_VERSIONS, 5, request).error_code
-        return found
+        error_code: ErrorCode = wire.call(ApiKey.API_VERSIONS, 5, request).error_code
+        return error_code
 
     assert [code("x", -1), code(None, 1)] == [ErrorCode.INVALID_REQUEST] * 2
     assert [code("x", 1), code(here, 2), code("x", 2)] == [ErrorCode.REBOOTSTRAP_REQUIRED] * 3

@@ -37,8 +37,8 @@ def broker(broker_with: BrokerWith) -> Server:
 def address(broker: Server) -> tuple[str, int]:
     """Where the controller listens."""
     first = broker.brokers[0]
-    found = [each for each in first["listeners"] if each["name"] == "CONTROLLER"]
-    return found[0]["host"], found[0]["port"]
+    listeners = [each for each in first["listeners"] if each["name"] == "CONTROLLER"]
+    return listeners[0]["host"], listeners[0]["port"]
 
 
 def at_controller(broker: Server) -> Wire:

@@ -205,8 +205,8 @@ def test_markers_are_written(wire: Wire, version: int) -> None:
 
 def retention(wire: Wire, version: int = 4) -> str | None:
     """What DescribeConfigs has as retention.ms of foo."""
-    asked = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "foo", ["retention.ms"])])
-    (result,) = wire.call(ApiKey.DESCRIBE_CONFIGS, version, asked).results
+    request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "foo", ["retention.ms"])])
+    (result,) = wire.call(ApiKey.DESCRIBE_CONFIGS, version, request).results
     assert result.error_code is ErrorCode.NONE
     (config,) = result.configs
     value: str | None = config.value
@@ -245,8 +245,8 @@ def test_settings_are_described(wire: Wire, version: int) -> None:
     """With type since version 3; a topic that is not there."""
     assert retention(wire, version) == "604800000"
     named = DescribeConfigsResource(TOPIC, "none", None)
-    asked = DescribeConfigsResource(TOPIC, "foo", ["retention.ms"])
-    absent, there = wire.call(ApiKey.DESCRIBE_CONFIGS, version, DescribeConfigsRequest([named, asked])).results
+    resource = DescribeConfigsResource(TOPIC, "foo", ["retention.ms"])
+    absent, there = wire.call(ApiKey.DESCRIBE_CONFIGS, version, DescribeConfigsRequest([named, resource])).results
     assert (absent.error_code, list(absent.configs)) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
     assert [each.config_type for each in there.configs] == [5 if version >= 3 else 0]
 
@@ -357,8 +357,8 @@ def test_an_acl_comes_and_goes(guarded: Guarded, version: int) -> None:
     nameless = acl(AclOperation.READ, ResourceType.TOPIC, "", host="9.9.9.9")
     codes = [each.error_code for each in acls_created(admin, wanted, nameless, version=version)]
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
-    found = acls_of(described(admin, ResourceType.TOPIC, "t", host="9.9.9.9", version=version))
-    assert [(each[1], each[5]) for each in found] == [("t", AclOperation.READ)]
+    acls = acls_of(described(admin, ResourceType.TOPIC, "t", host="9.9.9.9", version=version))
+    assert [(each[1], each[5]) for each in acls] == [("t", AclOperation.READ)]
     (result,) = deleted(admin, filtered(host="9.9.9.9"), version=version)
     assert (result.error_code, [each.resource_name for each in result.matching_acls]) == (ErrorCode.NONE, ["t"])
     assert acls_of(described(admin, host="9.9.9.9", version=version)) == set()

@@ -49,8 +49,8 @@ def test_FET_11_the_first_batch_is_returned_even_if_it_exceeds_the_limits(broker
     produced(wire, "foo", sized(LARGE))
     produced(wire, "foo", sized(LARGE))
     assert len(data_of(fetch(wire, "foo", max_bytes=1, max_wait_ms=0))) == LARGE
-    asked = fetch_request({"foo": [interest(max_bytes=1)]}, max_bytes=1)
-    ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, asked).responses]
+    request = fetch_request({"foo": [interest(max_bytes=1)]}, max_bytes=1)
+    ((answer,),) = [each.partitions for each in wire.call(ApiKey.FETCH, 12, request).responses]
     assert len(data_of(answer)) == LARGE
 
 
@@ -108,8 +108,8 @@ def test_FET_14_as_much_as_was_asked_for_ends_the_wait(broker: Server) -> None:
     wire, producer = broker.wire(), broker.wire()
     created(producer, "foo")
     broker.freeze()
-    asked = fetch_request({"foo": [interest()]}, max_wait_ms=5000, min_bytes=len(FIVE) + 1)
-    wire.send(ApiKey.FETCH, 12, asked)
+    request = fetch_request({"foo": [interest()]}, max_wait_ms=5000, min_bytes=len(FIVE) + 1)
+    wire.send(ApiKey.FETCH, 12, request)
     produced(producer, "foo", FIVE)
     assert not wire.has_answer()
     produced(producer, "foo", FIVE)
@@ -129,8 +129,8 @@ def test_records_that_are_deleted_do_not_end_a_wait(broker: Server) -> None:
     """Nor does the log start offset, which passes the fetch offset; the refusal comes when the wait is over."""
     wire, admin = with_ten_records(broker), broker.wire()
     broker.freeze()
-    asked = fetch_request({"foo": [interest(offset=5)]}, max_wait_ms=2000, min_bytes=1 << 20)
-    wire.send(ApiKey.FETCH, 12, asked)
+    request = fetch_request({"foo": [interest(offset=5)]}, max_wait_ms=2000, min_bytes=1 << 20)
+    wire.send(ApiKey.FETCH, 12, request)
     assert records_deleted(admin, "foo", 8).low_watermark == 8
     assert not wire.has_answer()
     broker.advance(2000)
@@ -144,8 +144,8 @@ def test_a_fetch_that_waits_on_a_topic_learns_that_it_was_deleted(broker: Server
     wire, admin = broker.wire(), broker.wire()
     topic_id = created(admin, "foo")
     broker.freeze()
-    asked = fetch_request({topic_id if version == 13 else "foo": [interest()]}, max_wait_ms=5000)
-    wire.send(ApiKey.FETCH, version, asked)
+    request = fetch_request({topic_id if version == 13 else "foo": [interest()]}, max_wait_ms=5000)
+    wire.send(ApiKey.FETCH, version, request)
     assert not wire.has_answer()
     admin.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=5000))
     ((answer,),) = [each.partitions for each in wire.answer().responses]

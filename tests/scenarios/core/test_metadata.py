@@ -96,8 +96,8 @@ def test_MET_06_versions_10_and_11_know_ids_but_do_not_take_them(broker: Server,
     """The whole request fails: INVALID_REQUEST on each topic, and no name where none was given."""
     wire = broker.wire()
     topic_id = created(wire, "foo")
-    asked = [MetadataRequestTopic("foo"), MetadataRequestTopic("bar", topic_id)]
-    response = wire.call(ApiKey.METADATA, version, MetadataRequest(asked))
+    topics = [MetadataRequestTopic("foo"), MetadataRequestTopic("bar", topic_id)]
+    response = wire.call(ApiKey.METADATA, version, MetadataRequest(topics))
     assert sorted((each.name, each.error_code) for each in response.topics) == [
         ("bar", ErrorCode.INVALID_REQUEST),
         ("foo", ErrorCode.INVALID_REQUEST),

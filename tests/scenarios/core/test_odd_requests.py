@@ -38,8 +38,8 @@ def wire(broker: Server) -> Wire:
 def partitions(wire: Wire, offset: int = 0, max_bytes: int = 1 << 20, **fields: Any) -> Sequence[PartitionData]:
     """Fetch of all three partitions."""
     asked = [interest(index, offset, max_bytes) for index in range(3)]
-    found: Sequence[PartitionData] = fetch_all(wire, {"foo": asked}, **fields).responses[0].partitions
-    return found
+    partition_data: Sequence[PartitionData] = fetch_all(wire, {"foo": asked}, **fields).responses[0].partitions
+    return partition_data
 
 
 @pytest.mark.parametrize("epoch", [-2, -(2**31)])
@@ -80,8 +80,8 @@ def test_a_negative_partition_limit_fails_where_there_is_data(wire: Wire) -> Non
 def test_a_negative_limit_of_the_request_fails_its_first_partition(wire: Wire) -> None:
     """What is left is never below 0 behind it (ReplicaManager.readFromLog)."""
     asked = [interest(index) for index in range(3)]
-    found = fetch_all(wire, {"foo": asked}, max_bytes=-1).responses[0].partitions
-    answers = [(each.error_code, len(data_of(each)) > 0) for each in found]
+    partitions = fetch_all(wire, {"foo": asked}, max_bytes=-1).responses[0].partitions
+    answers = [(each.error_code, len(data_of(each)) > 0) for each in partitions]
     assert answers == [(FAILED, False), (NONE, True), (NONE, False)]
 
 

@@ -171,8 +171,8 @@ def test_DRC_02_internal_topics_are_the_brokers(broker_with: BrokerWith) -> None
     """DeleteRecords in an internal topic gets INVALID_TOPIC_EXCEPTION."""
     broker = broker_with(settings={"offsets.topic.replication.factor": 1})
     wire = broker.wire()
-    asked = FindCoordinatorRequest(coordinator_keys=["g"])
-    until(lambda: not wire.call(ApiKey.FIND_COORDINATOR, 4, asked).coordinators[0].error_code, "the coordinator")
+    request = FindCoordinatorRequest(coordinator_keys=["g"])
+    until(lambda: not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code, "the coordinator")
     assert records_deleted(wire, "__consumer_offsets", 1).error_code is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 

@@ -208,10 +208,10 @@ def test_PRD_14_internal_topics_are_written_by_the_admin_client_only(broker_with
     """INVALID_TOPIC_EXCEPTION for any other client id."""
     broker = broker_with(settings={"offsets.topic.replication.factor": 1})
     wire = broker.wire(client_id="x")
-    asked = FindCoordinatorRequest(coordinator_keys=["g"])
+    request = FindCoordinatorRequest(coordinator_keys=["g"])
 
     def found() -> bool:
-        return not wire.call(ApiKey.FIND_COORDINATOR, 4, asked).coordinators[0].error_code
+        return not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code
 
     assert until(found, "the coordinator")
     assert produce(wire, "__consumer_offsets", THREE).error_code is ErrorCode.INVALID_TOPIC_EXCEPTION

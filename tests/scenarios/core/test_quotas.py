@@ -309,8 +309,8 @@ def test_QUO_04_topics_that_make_themselves_cost_too(admin: Wire, limited: Wire)
     """Where the quota is used up no topic is created, and the response does not name the reason."""
     limit(admin, client(limited.client_id), controller_mutation_rate=1)
     assert made(limited, "a", 60, 6)[0] == 0
-    asked = MetadataRequest([MetadataRequestTopic("auto")])
-    assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
-    assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
+    request = MetadataRequest([MetadataRequestTopic("auto")])
+    assert limited.call(ApiKey.METADATA, 9, request).topics[0].error_code == 3
+    assert limited.call(ApiKey.METADATA, 9, request).topics[0].error_code == 3
     assert not exists(admin, "auto")
-    assert until(lambda: not admin.call(ApiKey.METADATA, 9, asked).topics[0].error_code, "who has no quota makes it")
+    assert until(lambda: not admin.call(ApiKey.METADATA, 9, request).topics[0].error_code, "who has no quota makes it")

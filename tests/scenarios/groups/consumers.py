@@ -121,8 +121,10 @@ class Consumer:
 
 def outcome(answer: ConsumerGroupHeartbeatResponse) -> tuple[int, int, list[int] | None]:
     """Code, epoch, and the partitions of the only topic: none for an empty assignment, ``None`` without one."""
-    found = answer.assignment
-    partitions = None if found is None else sorted(at for each in found.topic_partitions for at in each.partitions)
+    assignment = answer.assignment
+    partitions = (
+        None if assignment is None else sorted(at for each in assignment.topic_partitions for at in each.partitions)
+    )
     return int(answer.error_code), answer.member_epoch, partitions
 
 

@@ -37,8 +37,8 @@ def coordinated(server: Server, group_id: str = G) -> Wire:
 
     def ready() -> Any:
         request = FindCoordinatorRequest(coordinator_keys=[group_id])
-        (found,) = first.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
-        return found if found.error_code is ErrorCode.NONE else None
+        (coordinator,) = first.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+        return coordinator if coordinator.error_code is ErrorCode.NONE else None
 
     return server.wire(until(ready, f"the coordinator of {group_id}").node_id)
 
@@ -213,7 +213,7 @@ def offset_of(wire: Wire, topic: str | UUID, group_id: str = G) -> int:
     named = OffsetFetchRequestTopics("" if by_id else str(topic), [0], topic if isinstance(topic, UUID) else None)
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id, [named])], require_stable=True)
     (group,) = wire.call(ApiKey.OFFSET_FETCH, 10 if by_id else 9, request).groups
-    found = group.topics[0].partitions[0]
-    assert (group.error_code, found.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
-    offset: int = found.committed_offset
+    partition = group.topics[0].partitions[0]
+    assert (group.error_code, partition.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    offset: int = partition.committed_offset
     return offset

@@ -139,9 +139,11 @@ def only(response: ShareFetchResponse) -> FetchedPartition:
 def acquired_of(response: ShareFetchResponse) -> list[tuple[int, int, int]]:
     """What was acquired of one partition, or nothing."""
     assert response.error_code is ErrorCode.NONE, response.error_code
-    found = [each for topic in response.responses for each in topic.partitions]
-    assert all(each.error_code is ErrorCode.NONE for each in found), found
-    return [(run.first_offset, run.last_offset, run.delivery_count) for each in found for run in each.acquired_records]
+    responses = [each for topic in response.responses for each in topic.partitions]
+    assert all(each.error_code is ErrorCode.NONE for each in responses), responses
+    return [
+        (run.first_offset, run.last_offset, run.delivery_count) for each in responses for run in each.acquired_records
+    ]
 
 
 def configure(wire: Wire, group_id: str = SHARES, **configs: str) -> None:

@@ -164,17 +164,17 @@ def test_offsets_are_written_while_too_few_replicas_are_in_sync(broker_with: Bro
     wire.send(ApiKey.OFFSET_COMMIT, 9, second)
     server.advance(1_500)
     assert wire.answer().topics[0].partitions[0].error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    asked = [OffsetFetchRequestGroup(group_id, topics=None)]
-    (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked)).groups
+    groups = [OffsetFetchRequestGroup(group_id, topics=None)]
+    (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=groups)).groups
     assert (group.error_code, group.topics[0].partitions[0].committed_offset) == (ErrorCode.NONE, 5)
-    wire.send(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked, require_stable=True))
+    wire.send(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=groups, require_stable=True))
     server.advance(1_500)
     (group,) = wire.answer().groups
     assert (group.error_code, group.topics) == (ErrorCode.NOT_COORDINATOR, ())
     server.control("POST", "/v1/brokers/2/start")
 
     def stable() -> bool | None:
-        (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked, require_stable=True)).groups
+        (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=groups, require_stable=True)).groups
         return (bool(group.topics) and group.topics[0].partitions[0].committed_offset == 6) or None
 
     until(stable, "the second commit")

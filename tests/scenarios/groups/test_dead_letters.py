@@ -53,8 +53,8 @@ def dead(wire: Wire, count: int, partition: int = 0) -> list[Record]:
     def read() -> list[Record] | None:
         if not exists(wire, QUEUE):
             return None
-        found = records_of(fetch(wire, QUEUE, partition=partition))
-        return found if len(found) >= count else None
+        records = records_of(fetch(wire, QUEUE, partition=partition))
+        return records if len(records) >= count else None
 
     return until(read, "dead records")
 

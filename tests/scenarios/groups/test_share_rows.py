@@ -95,8 +95,8 @@ def test_OFF_18_offsets_of_a_share_group_cannot_be_committed(server: Server) -> 
 
     def code(group: str) -> ErrorCode:
         answer = wire.call(ApiKey.OFFSET_COMMIT, 9, OffsetCommitRequest(group, -1, "", topics=topics))
-        found: ErrorCode = answer.topics[0].partitions[0].error_code
-        return found
+        error_code: ErrorCode = answer.topics[0].partitions[0].error_code
+        return error_code
 
     assert code(SHARES) is ErrorCode.GROUP_ID_NOT_FOUND
     assert code("others") is ErrorCode.NONE

@@ -165,8 +165,8 @@ class Client(Partitions):
         """DescribeTransactions of one id."""
         broker = broker or await self.coordinator(name or "x")
         answer = await self.ask(broker, ApiKey.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionsRequest([name]))
-        (found,) = answer.transaction_states
-        return found  # type: ignore[no-any-return]
+        (transaction_state,) = answer.transaction_states
+        return transaction_state  # type: ignore[no-any-return]
 
     async def state(self, name: str = "tx") -> tuple[str, int, int]:
         """State, producer id, epoch."""

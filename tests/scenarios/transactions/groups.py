@@ -43,11 +43,11 @@ async def pending(
     **member: Any,
 ) -> dict[int, int]:
     """TxnOffsetCommit for partitions of foo: code per partition."""
-    asked = [
+    partitions = [
         TxnOffsetCommitRequestPartition(index, offset, (metadata or {}).get(index, ""))
         for index, offset in offsets.items()
     ]
-    topics = [TxnOffsetCommitRequestTopic(FOO, asked)]
+    topics = [TxnOffsetCommitRequestTopic(FOO, partitions)]
     request = TxnOffsetCommitRequest(name, group, *producer, topics, **member)
     answer = await c.ask(await c.coordinator(group, 0), ApiKey.TXN_OFFSET_COMMIT, v, request)
     return {p.partition_index: int(p.error_code) for p in answer.topics[0].partitions}

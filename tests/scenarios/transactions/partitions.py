@@ -223,14 +223,14 @@ class Partitions:
         wanted = FetchTopic(topic, [FetchPartition(partition, offset, 1 << 24)])
         request = FetchRequest(-1, 0, 0, 1 << 24, isolation, [wanted])
         answer = await self.ask(broker or self.leader(topic, partition), ApiKey.FETCH, v, request)
-        found: PartitionData = answer.responses[0].partitions[0]
-        aborted = found.aborted_transactions
-        records: Any = found.records or b""
+        partition_data: PartitionData = answer.responses[0].partitions[0]
+        aborted = partition_data.aborted_transactions
+        records: Any = partition_data.records or b""
         data = b"".join(records) if isinstance(records, list | tuple) else records
         return Fetched(
-            int(found.error_code),
-            found.high_watermark,
-            found.last_stable_offset,
+            int(partition_data.error_code),
+            partition_data.high_watermark,
+            partition_data.last_stable_offset,
             None if aborted is None else [(each.producer_id, each.first_offset) for each in aborted],
             list(batches(bytearray(data))),
         )
@@ -250,8 +250,8 @@ class Partitions:
         wanted = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp)])
         request = ListOffsetsRequest(-1, [wanted], isolation)
         answer = await self.ask(self.leader(topic, partition), ApiKey.LIST_OFFSETS, v, request)
-        found: ListOffsetsPartitionResponse = answer.topics[0].partitions[0]
-        return found
+        response: ListOffsetsPartitionResponse = answer.topics[0].partitions[0]
+        return response
 
     async def end_of(self, topic: str = FOO, *, partition: int = 0) -> int:
         """The high watermark."""

@@ -232,9 +232,9 @@ async def test_who_is_isolated(c: Client, replica_id: int) -> None:
     listed = await c.ask(c.leader(FOO), ApiKey.LIST_OFFSETS, 7, asked)
     assert listed.topics[0].partitions[0].offset == 3
     request = FetchRequest(replica_id, 0, 0, 1 << 24, COMMITTED, [FetchTopic(FOO, [FetchPartition(0, 0, 1 << 24)])])
-    (found,) = (await c.ask(c.leader(FOO), ApiKey.FETCH, 12, request)).responses[0].partitions
+    (partition,) = (await c.ask(c.leader(FOO), ApiKey.FETCH, 12, request)).responses[0].partitions
     hidden = replica_id != -3
-    assert (not found.records, found.last_stable_offset, found.aborted_transactions) == (
+    assert (not partition.records, partition.last_stable_offset, partition.aborted_transactions) == (
         hidden,
         0,
         () if hidden else None,

@@ -48,7 +48,7 @@ def test_any_bytes_are_answered_or_refused(make: Callable[[], Exchange], tokens:
 def test_times_that_are_none(exp: str) -> None:
     """JSON as Python reads it knows more numbers than there are."""
     claims = f'{{"sub": "alice", "exp": {exp}}}'
-    made = OAuthBearerExchange({}, NOW_MS)
+    exchange = OAuthBearerExchange({}, NOW_MS)
     written = message(GOOD).split(b".")
     written[1] = base64.urlsafe_b64encode(claims.encode()).rstrip(b"=")
-    assert made.step(b".".join(written)) == b'{"status":"invalid_token"}'
+    assert exchange.step(b".".join(written)) == b'{"status":"invalid_token"}'

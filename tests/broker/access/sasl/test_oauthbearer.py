@@ -27,8 +27,8 @@ def message(claims: object, *, alg: str = "none", signature: bytes = b"", author
 
 def answered(token: bytes, **options: str) -> tuple[bytes, Identity | None]:
     """The server's first token, and the client's identity."""
-    made = OAuthBearerExchange(options, NOW_MS)
-    return made.step(token), made.identity
+    exchange = OAuthBearerExchange(options, NOW_MS)
+    return exchange.step(token), exchange.identity
 
 
 def test_a_good_token() -> None:
@@ -66,11 +66,11 @@ def test_the_token_may_come_behind_other_keys() -> None:
 )
 def test_a_bad_token_is_answered_with_its_error_and_then_refused(token: bytes) -> None:
     """The client answers with a byte 1, and is refused with the same."""
-    made = OAuthBearerExchange({}, NOW_MS)
-    assert made.step(token) == INVALID
+    exchange = OAuthBearerExchange({}, NOW_MS)
+    assert exchange.step(token) == INVALID
     with pytest.raises(Refused) as refused:
-        made.step(b"\x01")
-    assert (refused.value.message, made.identity) == (INVALID.decode(), None)
+        exchange.step(b"\x01")
+    assert (refused.value.message, exchange.identity) == (INVALID.decode(), None)
 
 
 def test_options_move_the_bounds() -> None:

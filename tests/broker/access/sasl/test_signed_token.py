@@ -43,9 +43,9 @@ async def answered(
     token: str, keys: KeySet, demands: Demands = DEMANDS, now_ms: Callable[[], int] = lambda: NOW_MS
 ) -> tuple[bytes, Identity | None]:
     """The server's first token, and whose token it was."""
-    made = SignedTokenExchange(demands, keys, now_ms)
-    await made.prepare()
-    return made.step(b"n,,\x01auth=Bearer " + token.encode() + b"\x01\x01"), made.identity
+    exchange = SignedTokenExchange(demands, keys, now_ms)
+    await exchange.prepare()
+    return exchange.step(b"n,,\x01auth=Bearer " + token.encode() + b"\x01\x01"), exchange.identity
 
 
 async def test_a_signed_token_names_its_subject(issuer: Issuer, keys: KeySet) -> None:
@@ -168,10 +168,14 @@ def test_the_demands_are_those_of_the_settings() -> None:
     with pytest.raises(ValueError, match=r"jwks\.endpoint\.url"):
         demands_of(BrokerSettings(1, texts), "OUTSIDE")
     texts["sasl.oauthbearer.jwks.endpoint.url"] = "file:///keys.json"
-    found = demands_of(BrokerSettings(1, texts), "OUTSIDE")
-    assert found is not None
-    assert (found.url, found.audiences, found.issuer) == ("file:///keys.json", frozenset({"kafka", "other"}), None)
-    assert (found.skew_ms, found.refresh_ms) == (30_000, REFRESH_MS)
+    demands = demands_of(BrokerSettings(1, texts), "OUTSIDE")
+    assert demands is not None
+    assert (demands.url, demands.audiences, demands.issuer) == (
+        "file:///keys.json",
+        frozenset({"kafka", "other"}),
+        None,
+    )
+    assert (demands.skew_ms, demands.refresh_ms) == (30_000, REFRESH_MS)
 
 
 @pytest.mark.parametrize(

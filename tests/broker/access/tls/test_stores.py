@@ -19,10 +19,10 @@ ENDPOINT = Endpoint("SSL", "SSL", "127.0.0.1", 0)
 
 def keytool(*arguments: str) -> None:
     """Run Java's tool."""
-    found = shutil.which("keytool")
-    if found is None:
+    program = shutil.which("keytool")
+    if program is None:
         pytest.skip("keytool of a JDK is not there")
-    subprocess.run([found, *arguments], check=True, capture_output=True)
+    subprocess.run([program, *arguments], check=True, capture_output=True)
 
 
 def test_a_pkcs12_store_has_key_and_certificates(tmp_path: Path) -> None:
@@ -50,18 +50,18 @@ def test_stores_of_keytool_are_read(tmp_path: Path, kind: str) -> None:
             "-keypass", key_password)  # fmt: skip
     keytool("-exportcert", *common, "-keystore", own, "-rfc", "-file", certificate)
     keytool("-importcert", *common, "-keystore", trusted, "-noprompt", "-file", certificate)
-    found = read_store(own, "secret", key_password)
+    store = read_store(own, "secret", key_password)
     exported = Path(certificate).read_text(encoding="ascii").replace("\r", "")
-    assert found.chain.split() == exported.split()
+    assert store.chain.split() == exported.split()
     assert read_store(trusted, "secret", None).trusted.split() == exported.split()
     settings = {
         "ssl.keystore.location": own, "ssl.keystore.type": kind, "ssl.keystore.password": "secret",
         "ssl.key.password": key_password, "ssl.truststore.location": trusted, "ssl.truststore.type": kind,
         "ssl.truststore.password": "secret", "ssl.client.auth": "required",
     }  # fmt: skip
-    made = context_of(BrokerSettings(1, settings), ENDPOINT)
-    assert made is not None
-    assert made.cert_store_stats()["x509"] == 1
+    context = context_of(BrokerSettings(1, settings), ENDPOINT)
+    assert context is not None
+    assert context.cert_store_stats()["x509"] == 1
     with pytest.raises(TlsError, match="password"):
         context_of(BrokerSettings(1, {**settings, "ssl.keystore.password": "wrong"}), ENDPOINT)
 

@@ -96,9 +96,9 @@ def test_how_the_last_acquisition_ended_is_remembered() -> None:
     bench.now_ms += 5
     bench.ack(3, 3, RELEASE, member="m2")
     commit(bench.partition, release(bench.partition, "m2", bench.now_ms))
-    found = {first: state.last for first, _, state in bench.partition.runs()}
-    assert found[3] == ("m2", LOCK_MS, LOCK_MS + 5, "released by its member")
-    assert found[4] == ("m2", LOCK_MS, LOCK_MS + 5, SESSION_CLOSED)
+    last_acquisitions = {first: state.last for first, _, state in bench.partition.runs()}
+    assert last_acquisitions[3] == ("m2", LOCK_MS, LOCK_MS + 5, "released by its member")
+    assert last_acquisitions[4] == ("m2", LOCK_MS, LOCK_MS + 5, SESSION_CLOSED)
 
 
 def test_an_end_that_is_not_written_is_forgotten() -> None:

@@ -150,9 +150,9 @@ def test_the_first_error_rolls_back_the_whole_partition() -> None:
     """The first error rolls back the whole partition."""
     bench = Bench()
     bench.fetch()
-    asked = [Acknowledgement(0, 4, [ACCEPT]), Acknowledgement(5, 20, [ACCEPT])]
+    acknowledgements = [Acknowledgement(0, 4, [ACCEPT]), Acknowledgement(5, 20, [ACCEPT])]
     with pytest.raises(KafkaError):
-        acknowledge(bench.partition, "m1", asked, 0)
+        acknowledge(bench.partition, "m1", acknowledgements, 0)
     assert bench.bounds == (0, 9, 0)
     assert bench.ack(0, 9, ACCEPT)
 

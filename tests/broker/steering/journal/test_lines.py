@@ -69,8 +69,8 @@ def parsed(entry: Raw, lost: int = 0) -> dict[str, Any]:
     made = line(Handed(entry, 1_234_567, PEER, 4), ABOUT, lost)
     assert made.endswith(b"\n")
     assert made.count(b"\n") == 1
-    found: dict[str, Any] = json.loads(made)
-    return found
+    document: dict[str, Any] = json.loads(made)
+    return document
 
 
 def end_txn(**more: Any) -> dict[str, Any]:
@@ -151,10 +151,10 @@ def fetched(*sets: Any, recorded: bool = True) -> list[dict[str, Any]]:
 
 def stamped(first: int, count: int = 1, *, value: bytes = b"v", producer_id: int = -1) -> bytes:
     """A batch at an offset; its checksum is as it comes."""
-    made = bytearray(batch(*[value] * count))
-    struct.pack_into(">q", made, 0, first)
-    struct.pack_into(">q", made, 43, producer_id)
-    return bytes(made)
+    data = bytearray(batch(*[value] * count))
+    struct.pack_into(">q", data, 0, first)
+    struct.pack_into(">q", data, 43, producer_id)
+    return bytes(data)
 
 
 def test_every_batch_of_an_answer_is_shown_wherever_it_lies() -> None:

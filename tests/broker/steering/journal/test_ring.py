@@ -31,9 +31,9 @@ def frame_of(key: ApiKey, version: int, request: Any) -> bytearray:
 def served(number: int = 1, size: int = 0) -> Exchange:
     """A heartbeat that was answered."""
     frame = frame_of(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g" * size, 1, "m"))
-    made = Exchange(frame, Connection("c", "PLAINTEXT", "127.0.0.1", number), 1, 1000 + number)
-    made.parts = encode_response(ApiKey.HEARTBEAT, 4, 1, HeartbeatResponse())
-    return made
+    exchange = Exchange(frame, Connection("c", "PLAINTEXT", "127.0.0.1", number), 1, 1000 + number)
+    exchange.parts = encode_response(ApiKey.HEARTBEAT, 4, 1, HeartbeatResponse())
+    return exchange
 
 
 def fill(journal: Journal, count: int, size: int = 0) -> None:

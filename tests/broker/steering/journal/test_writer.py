@@ -28,9 +28,9 @@ def peers(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, sock
         yield ours, theirs
 
 
-def write(made: Writer, count: int) -> None:
+def write(writer: Writer, count: int) -> None:
     """So many requests."""
-    made.write("cluster", 0, [((), 0, (), 0)] * count)
+    writer.write("cluster", 0, [((), 0, (), 0)] * count)
 
 
 def lost(folder: Path) -> list[int]:
@@ -47,21 +47,21 @@ def test_lines_whose_file_cannot_be_finished_are_not_lost(
     peers: tuple[socket.socket, socket.socket], tmp_path: Path
 ) -> None:
     """They are in it, under its name of an open file."""
-    made = Writer(peers[1], Begin(str(tmp_path), "R", 1, FOR_EVER_MS, 0))
+    writer = Writer(peers[1], Begin(str(tmp_path), "R", 1, FOR_EVER_MS, 0))
     (tmp_path / "wire-R-000001.jsonl").write_text("mine\n")
-    write(made, 2)
-    write(made, 1)
+    write(writer, 2)
+    write(writer, 1)
     assert lost(tmp_path) == [0, 0, 0]
     assert (tmp_path / "wire-R-000001.jsonl").read_text() == "mine\n"
 
 
 def test_lines_whose_file_was_removed_are_counted(peers: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     """In the next line, and in the server's log."""
-    made = Writer(peers[1], Begin(str(tmp_path), "R", 10**6, FOR_EVER_MS, 0))
-    write(made, 3)
+    writer = Writer(peers[1], Begin(str(tmp_path), "R", 10**6, FOR_EVER_MS, 0))
+    write(writer, 3)
     (tmp_path / "wire-R-000001.jsonl.open").unlink()
-    made._finish()
-    write(made, 2)
+    writer._finish()
+    write(writer, 2)
     assert lost(tmp_path) == [3, 0]
     reports = [json.loads(line) for line in peers[0].recv(10_000).splitlines()]
     assert reports == [{"problem": "No such file or directory"}, {"lost": 3}]
