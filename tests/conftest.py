@@ -18,7 +18,7 @@ from tests.forking import CAN_FORK, forked
 from tests.serving import Server, Servers
 from tests.through_proxy import ProxiedServers
 from tests.wire import PATIENCE_S
-from understudy import launcher
+from understudy import launcher, shared
 from understudy.launcher import ServerProcess
 
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
@@ -143,17 +143,25 @@ def is_starter(value: object) -> bool:
     return {getattr(value, "__module__", None), getattr(value, "__name__", None)} & STARTERS != set()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient_starts() -> Iterator[None]:
+    """A process that ends is seen at once; one that is slow is waited for."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in (
+            (launcher, "START_PATIENCE_S"),
+            (launcher, "STOP_PATIENCE_S"),
+            (shared, "START_PATIENCE_S"),
+        ):
+            patch.setattr(module, name, PATIENCE_S)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def forked_starts() -> Iterator[None]:
     """`understudy.start`, and commands that start servers or proxies, fork them. Tests of the start override this."""
     with pytest.MonkeyPatch.context() as patch:
         if CAN_FORK:
             patch.setattr(ServerProcess, "launched", staticmethod(forked))
-        for name in (
-            "START_PATIENCE_S",
-            "STOP_PATIENCE_S",
-        ):  # a process that ends is seen; one that is slow is waited for
-            patch.setattr(launcher, name, PATIENCE_S)
         yield
 
 

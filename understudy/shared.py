@@ -114,7 +114,7 @@ class Shared:
                 deadline = time.monotonic() + START_PATIENCE_S
                 while joined is None:
                     if time.monotonic() > deadline or keeper.returncode is not None:
-                        raise StartError(f"the shared server was not ready: {self.log()}")
+                        raise StartError(f"the shared server was not ready: {_last_lines(_logged(self.place))}")
                     time.sleep(0.005)
                     joined = connected(self.place)
         return joined
@@ -144,16 +144,26 @@ class Shared:
 
     def log(self, cluster: str = "", lines: int = 30) -> str:
         """Return the last lines of the server's log, or those about a cluster."""
-        try:
-            text = self.place.log.read_text(errors="replace") if not self.end() else self._last.partition("\n")[2]
-        except FileNotFoundError:
-            return ""
-        about = [line for line in text.splitlines() if not cluster or f"cluster={cluster}" in line.split()]
-        return "\n".join(about[-lines:])
+        text = self._last.partition("\n")[2] if self.end() else _logged(self.place)
+        return _last_lines(text, cluster, lines)
 
     def close(self) -> None:
         """End this use, and the clusters that have its `owner`."""
         self._socket.close()
+
+
+def _logged(at: Place) -> str:
+    """Return what the server has logged so far."""
+    try:
+        return at.log.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _last_lines(text: str, cluster: str = "", lines: int = 30) -> str:
+    """Return the last lines of a log, or the last of those about a cluster."""
+    about = [line for line in text.splitlines() if not cluster or f"cluster={cluster}" in line.split()]
+    return "\n".join(about[-lines:])
 
 
 def connected(at: Place) -> tuple[socket.socket, dict[str, Any]] | None:

@@ -14,7 +14,7 @@ import pytest
 
 import understudy
 from tests.serving import until
-from understudy import serve
+from understudy import serve, shared
 from understudy.errors import StartError
 from understudy.shared import Shared, cluster_of, place
 
@@ -55,6 +55,16 @@ def session(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.Run
         *("-o", "asyncio_default_fixture_loop_scope=function", *arguments),
         timeout=90,
     )
+
+
+def test_a_server_that_does_not_start_is_an_error_with_its_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the last lines of the log, though there never was a connection to the keeper."""
+    monkeypatch.setattr(shared, "command", lambda: ["sh", "-c", "exit 1"])
+    with pytest.raises(StartError, match=r"the shared server was not ready: $"):
+        Shared()
+    place().log.write_text("one\nthe reason\n")
+    with pytest.raises(StartError, match=r"not ready: one\nthe reason$"):
+        Shared()
 
 
 @pytest.mark.nightly
