@@ -127,7 +127,7 @@ class ClusterBase:
 
     @property
     def settings(self) -> BrokerSettings:
-        """The settings of the controller's broker; before the start, as they were given."""
+        """The settings of the controller's broker; before the start, those of the command line."""
         node = self.nodes.get(self.controller_id)
         return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
 

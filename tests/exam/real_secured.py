@@ -34,7 +34,7 @@ class Journals:
         self.proxies = proxies
 
     def find(self, **query: Any) -> list[JournalEntry]:
-        """Those of all."""
+        """Find entries in the journals of all proxies, one proxy after the other."""
         return [entry for each in self.proxies for entry in each.journal.find(**query)]
 
 
@@ -54,13 +54,13 @@ class SecuredKafka(UpstreamCluster):
             future.result(PATIENCE_S)
 
     def info(self) -> Any:
-        """The addresses of its listeners."""
+        """Return the addresses of all listeners, as a server of ours describes itself."""
         places = ((name, *address.split(":")) for name, address in self.addresses.items())
         listeners = [SimpleNamespace(name=name, host=host, port=int(port)) for name, host, port in places]
         return SimpleNamespace(as_version="", brokers=[SimpleNamespace(listeners=listeners)])
 
     def reset(self, *, disconnect: bool) -> None:
-        """The proxies of the listeners too."""
+        """Reset the proxies of the listeners, then the cluster."""
         for each in self.logins:
             each.reset(disconnect=disconnect)
         super().reset(disconnect=disconnect)

@@ -59,7 +59,7 @@ def test_a_report_fits_its_terminal(tmp_path: Path) -> None:
 
 
 def test_one_is_not_many(tmp_path: Path) -> None:
-    """A single finding, record, batch and kind."""
+    """A single finding, record, batch or kind is counted in the singular, any other number in the plural."""
     assert [counted(1, "finding"), counted(2, "finding"), counted(0, "batch")] == [
         "1 finding",
         "2 findings",

@@ -1,4 +1,4 @@
-"""Offsets of one shard: committed, and pending in producers' open transactions (transactions E.1).
+"""Offsets of one coordinator: committed, and pending in producers' open transactions (transactions E.1).
 
 Records and markers change it, in log order; it makes no decisions. After Kafka's ``OffsetMetadataManager``.
 OffsetFetch returns replicated offsets while the leader's log is ahead of the in-sync replicas: Kafka reads its
@@ -35,7 +35,9 @@ class Offsets:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, Partitions]] = {}
         self._pending: dict[int, dict[_GroupPlace, CommittedOffset]] = {}
+        """Producer id -> what its open transaction commits: a marker names the producer, not the groups."""
         self._open: dict[str, dict[_Place, set[int]]] = {}
+        """The same by group -> place -> producer ids: requests and deletions ask by group."""
 
     # --- replay ------------------------------------------------------------------------------------------------------
 
