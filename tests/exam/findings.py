@@ -222,6 +222,16 @@ NOTES: dict[tuple[str, str], str] = {
             "tls/unknown-authority",
         )
     },
+    ("aiokafka", "groups/static-member-fenced"): (
+        "JoinGroup v5 carries the instance id, Heartbeat v1 and OffsetCommit v3 do not (v3 and v7 would): the "
+        "coordinator answers UNKNOWN_MEMBER_ID instead of FENCED_INSTANCE_ID, and the fenced consumer joins again, "
+        "which fences its successor, which joins again in turn. Two programs with one instance id take the same "
+        "partitions from each other, without an error. On Apache Kafka 4.4.0 in 3 of 3 plays."
+    ),
+    ("librdkafka", "transactions/zombie-copier"): (
+        "After a member was removed, some heartbeats have an empty member id and the old generation. The coordinator "
+        "refuses them, and the member joins again. It depends on when the heartbeat is due."
+    ),
     ("aiokafka", "transactions/record-refused"): (
         "It does the same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: "
         "`send` reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a "
