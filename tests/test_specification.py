@@ -23,6 +23,7 @@ from tools.specification import (
     anchors,
     citations,
     link,
+    main,
     resolve,
     slug,
 )
@@ -237,3 +238,16 @@ def test_the_specification_is_not_about_who_wrote_it() -> None:
     """It does not mention machines and files outside the repository."""
     outside = re.compile(r"held.?out|\bworktree|/work\b", re.IGNORECASE)
     assert [page for page in PAGES if outside.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_a_citation_prints_its_row_or_its_whole_section(capsys: pytest.CaptureFixture[str]) -> None:
+    """A rule prints its row; a section its heading and tables, up to the next heading of its level."""
+    assert main(["transactions", "C.4", "O8"]) == 0
+    place, row = capsys.readouterr().out.splitlines()
+    assert (place.partition(":")[0], row[:6]) == ("docs/specification/transactions/c-requests.md", "| O8 |")
+    assert main(["transactions", "C.4"]) == 0
+    _, heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.startswith("## C.4 ")
+    assert row in lines
+    assert not any(line.startswith("## ") for line in lines)
+    assert main(["transactions", "C.99"]) == 1

@@ -1,6 +1,7 @@
 """Citations of docs/specification: finds the ids that a text cites, and their places.
 
-Usage: python tools/specification.py core D.2 V11 prints the place of an id and its text. A citation is a document, a
+Usage: python tools/specification.py core D.2 V11 prints the place of an id and its text: a row, or a
+whole section. A citation is a document, a
 section, and perhaps a rule of it (``groups A.5 R7``); or a document and a scenario (``core PRD-17``). More places may
 follow, joined by a comma, "and" or "to". docs/specification/README.md explains the ids.
 """
@@ -113,6 +114,18 @@ def link(document: str, place: str) -> str:
     return f"../{FOLDER.name}/{anchor.page}#{anchor.name}"
 
 
+def text_of(anchor: Anchor) -> str:
+    """Return the line of an id without its anchors; of a heading, its section up to the next heading of its level."""
+    lines = (FOLDER / anchor.page).read_text(encoding="utf-8").splitlines()[anchor.line - 1 :]
+    level = len(lines[0]) - len(lines[0].lstrip("#"))
+    if level:
+        ends = (at for at, line in enumerate(lines) if at and re.match(rf"#{{1,{level}}} ", line))
+        lines = lines[: next(ends, len(lines))]
+    else:
+        lines = lines[:1]
+    return "\n".join(ANCHOR.sub("", line).strip() for line in lines).strip()
+
+
 def main(argv: list[str]) -> int:
     """Print the place and the text of each cited id; return 1 if one of them does not exist."""
     cited = list(citations(" ".join(argv)))
@@ -121,8 +134,7 @@ def main(argv: list[str]) -> int:
         if anchor is None:
             print(f"{citation}: the specification has no such id")
             return 1
-        line = (FOLDER / anchor.page).read_text(encoding="utf-8").splitlines()[anchor.line - 1]
-        print(f"docs/specification/{anchor.page}:{anchor.line}", ANCHOR.sub("", line).strip(), sep="\n")
+        print(f"docs/specification/{anchor.page}:{anchor.line}", text_of(anchor), sep="\n")
     if not cited:
         print("which id? For example: core D.2 V11")
     return 0 if cited else 1
