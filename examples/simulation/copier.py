@@ -18,6 +18,7 @@ class Copier(ConsumerRebalanceListener):
         self.servers, self.look_up = servers, look_up
         self.transaction = asyncio.Lock()
         self.rebalances = 0
+        self.committed = {}  # by the last transaction
         self.producer = self.create_producer()
         self.consumer = self.create_consumer()
 
@@ -61,6 +62,7 @@ class Copier(ConsumerRebalanceListener):
             await self.send_all([record for records in batches.values() for record in records])
             ends = {partition: records[-1].offset + 1 for partition, records in batches.items()}
             await self.producer.send_offsets_to_transaction(ends, "copiers")
+        self.committed = ends
 
     async def send_all(self, records):
         sent = [await self.send(record) for record in records]
@@ -85,6 +87,18 @@ class Copier(ConsumerRebalanceListener):
     async def on_partitions_revoked(self, revoked):
         async with self.transaction:  # lets the transaction end before the partitions move
             self.rebalances += 1
+            await self.wait_until_committed()
+
+    async def wait_until_committed(self):
+        """Return when the last commit can be read: aiokafka does not ask for stable offsets (KIP-447).
+
+        The next transaction cannot begin before; it is aborted.
+        """
+        if self.committed:
+            await self.producer.begin_transaction()
+            await self.producer.send_offsets_to_transaction(self.committed, "copiers")
+            await self.producer.abort_transaction()
+            self.committed = {}
 
     async def on_partitions_assigned(self, assigned):
         pass

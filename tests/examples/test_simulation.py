@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from simulator.loop import sleep_ms
 from tests.clients.targets import ROOT
 from understudy import server_path, simulation
 from understudy.seeds import outcomes
@@ -18,6 +19,7 @@ FOLDER = ROOT / "examples" / "simulation"
 sys.path.insert(0, str(FOLDER))
 MISTAKES: Mapping[str, Any] = importlib.import_module("mistakes").MISTAKES
 """Name -> class of each copy with a mistake."""
+RIGHT: Any = importlib.import_module("copier").Copier
 SEEDS = 60
 
 
@@ -47,6 +49,29 @@ def test_mistakes_are_found() -> None:
     """In the first seed, by the promise that each breaks."""
     assert "without an outcome in out" in finding(MISTAKES["DoesNotRewind"], [1])
     assert "not in the order of their records" in finding(MISTAKES["HandlesRecordsAtOnce"], [1])
+
+
+def test_the_right_copier_waits_for_its_commit_in_a_rebalance() -> None:
+    """aiokafka would take the offsets from before the commit, whose markers are late, and copy the record again."""
+
+    async def main(sim: Any) -> None:
+        sim.process("copier", lambda: RIGHT(sim.bootstrap_servers, looked_up).run())
+        await sleep_ms(8_000)
+        await sim.cluster.transactions["copier"].hold("prepare")
+        await sim.feed("in", [{"key": "k", "value": "1"}], over_s=0.01)
+        await sleep_ms(3_000)
+        await sim.cluster.groups["copiers"].rebalance()
+        await sleep_ms(4_000)
+        await sim.cluster.transactions["copier"].release()
+        await sim.calm()
+        await sim.check_one_outcome_each("in", "out")
+
+    simulation.run(main, seed=1, topics={"in": 2, "out": 2}, minutes=0.2, faults="none")
+
+
+async def looked_up(number: int) -> bytes:
+    """The other service."""
+    return str(number).encode()
 
 
 @pytest.mark.nightly

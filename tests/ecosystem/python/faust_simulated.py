@@ -1,4 +1,4 @@
-"""Faust in the simulator: counts records by key in a table with a changelog, exactly once.
+"""Faust in the simulator: counts records by key in a table with a changelog, exactly once if it were in a worker.
 
 understudy simulate --application faust_simulated:main --topic orders:2 --topic counts:2
 """
