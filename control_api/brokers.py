@@ -48,6 +48,19 @@ class BrokerState(TypedDict):
     state: State
 
 
+class NewController(TypedDict, total=False):
+    """A controller to add."""
+
+    id: Annotated[int, About("id of the controller; by default the next free id", least=1, most=2**31 - 1)]
+
+
+class ControllerRemoved(TypedDict):
+    """A controller that was ended for good."""
+
+    id: int
+    state: Literal["removed"]
+
+
 class ControllerState(TypedDict):
     """A controller after it was killed, stopped or started."""
 
@@ -93,6 +106,11 @@ VERBS = (
          "repair failed log directories: as in Kafka, the broker restarts to use them again", answer=BrokerState),
     Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
          answer=BrokerState),
+    Verb("controllers add", "POST", "/v1/controllers", "controllers.add(...)",
+         "add a controller, which observes until AddRaftVoter makes it a voter", body=NewController,
+         answer="cluster.Controller"),
+    Verb("controllers remove", "DELETE", "/v1/controllers/{controller}", "controllers[controller].remove()",
+         "end a controller that is not a voter, permanently", answer=ControllerRemoved),
     Verb("controllers kill", "POST", "/v1/controllers/{controller}/kill", "controllers[controller].kill()",
          "kill a controller of several: the others miss it, and elect another, after some seconds",
          answer=ControllerState),

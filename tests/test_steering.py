@@ -94,6 +94,7 @@ def server(broker_with: BrokerWith, journal: str) -> Server:
     return broker_with(
         brokers=3,
         controllers=3,
+        features={"kraft.version": 1},
         topics=["orders:3"],
         settings=settings,
         journal=journal,
@@ -112,6 +113,17 @@ def proxy(server: Server) -> Iterator[Proxy]:
     proxy.shutdown()
     thread.join()
     proxy.server_close()
+
+
+def prepare_nodes(server: Server, task: str) -> None:
+    """Kill or pause the node that a task starts or resumes, fail what it repairs, add what it removes."""
+    if re.search("brokers|controllers", task) and ("start" in task or "resume" in task):
+        nodes, number = re.findall(r"(brokers|controllers)\D*(\d+)", task)[0]
+        server.control("POST", f"/v1/{nodes}/{number}/{'kill' if 'start' in task else 'pause'}")
+    if "repair" in task:
+        server.control("POST", f"/v1/brokers/{re.findall(r'[23]', task)[0]}/log-dir/fail")
+    if "controllers" in task and ("remove" in task or "DELETE" in task):
+        server.control("POST", "/v1/controllers", {"id": 3003})
 
 
 @contextlib.contextmanager
@@ -148,11 +160,7 @@ def staged(server: Server, task: str) -> Iterator[str]:
             task = re.sub(r'(faults/|faults\["|show |remove )1', rf"\g<1>{fault['id']}", task)
         if "restore" in task:
             server.control("POST", "/v1/snapshots")
-        if re.search("brokers|controllers", task) and ("start" in task or "resume" in task):
-            nodes, number = re.findall(r"(brokers|controllers)\D*(\d+)", task)[0]
-            server.control("POST", f"/v1/{nodes}/{number}/{'kill' if 'start' in task else 'pause'}")
-        if "repair" in task:
-            server.control("POST", f"/v1/brokers/{re.findall(r'[23]', task)[0]}/log-dir/fail")
+        prepare_nodes(server, task)
         with a_cluster_if_named(server, task) as task:
             yield task
 

@@ -1,6 +1,15 @@
 """Dataclasses of the control plane's responses. Times are milliseconds of the cluster's clock since 1970."""
 
-from control_api.answers.cluster import Broker, ClockState, ClusterInfo, Health, Listener, SnapshotInfo, VersionRange
+from control_api.answers.cluster import (
+    Broker,
+    ClockState,
+    ClusterInfo,
+    Controller,
+    Health,
+    Listener,
+    SnapshotInfo,
+    VersionRange,
+)
 from control_api.answers.clusters import RunningCluster
 from control_api.answers.common import Refusal
 from control_api.answers.diagrams import Diagram, Lane, Shape, Step
@@ -51,6 +60,7 @@ __all__ = [
     "ClientActivity",
     "ClockState",
     "ClusterInfo",
+    "Controller",
     "CountedError",
     "Decoded",
     "Diagram",

@@ -98,6 +98,8 @@ class ClusterBase:
         self.faults = Faults(self.random, self.build_handlers)
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
         """The dispatchers, by broker id and whether it is that of the controller's listener."""
+        self.voters_changed: Callable[[], None] = lambda: None
+        """Called when requests have changed the voters of the quorum."""
         self.between_brokers: Callable[[], Awaitable[None]] | None = None
         self.metadata: MetadataController
         self.quorum: Quorum
@@ -147,6 +149,12 @@ class ClusterBase:
     def start_task(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start a task, in a later turn of the event loop, that waits for other brokers."""
         self._tasks.start_soon(work)
+
+    def change_voters(self, voters: list[int]) -> None:
+        """Replace the voters of the quorum, and record them in the metadata log (KIP-853)."""
+        self.quorum.voters = voters
+        self.controller_log.record_voters(self.clock.now_ms())
+        self.voters_changed()
 
     def allocate_producer_ids(self) -> range:
         """Allocate a block of producer ids (KIP-730)."""

@@ -120,6 +120,8 @@ class Cluster(ClusterBase):
     def begin(self, *, restored: bool = False) -> None:
         """Load the metadata and logs, register the brokers, start periodic work. ``restored``: keep incarnations."""
         self.metadata.load()
+        if self.quorum.leader_id not in self.quorum.voters:
+            self.voters_changed()
         self._record_voters()
         for controller_id in self.quorum.controllers:
             register_controller(self, controller_id, same_life=restored)

@@ -5,6 +5,7 @@ of its leader. A controller that is killed is missed after ``controller.quorum.f
 over at once. Without a majority the leader resigns, after one and a half times that timeout.
 """
 
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from broker.cluster.base import ClusterBase
@@ -12,7 +13,7 @@ from broker.cluster.data_directories import on_disk
 from broker.cluster.lifecycle import Lifecycle, WrongState
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.registration import register_controller
-from broker.cluster.startup import open_directories, open_metadata_log
+from broker.cluster.startup import new_node, open_directories, open_metadata_log
 from broker.coordination.metadata.image import Partition
 from broker.coordination.metadata.quorum import NO_LEADER, Fetched
 from broker.logs import Logger
@@ -34,6 +35,7 @@ class ControllerLifecycle:
 
     def __init__(self, cluster: ClusterBase, maintenance: Maintenance, brokers: Lifecycle) -> None:
         self._cluster, self._maintenance, self._brokers = cluster, maintenance, brokers
+        cluster.voters_changed = self._voters_changed
         self._timer: Timer | None = None
         """Until the next election, or until the leader resigns."""
 
@@ -69,9 +71,10 @@ class ControllerLifecycle:
         except (DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
             cluster.servers[node].close()
             raise WrongState(f"controller {node.id} cannot start: {error}") from error
-        quorum = cluster.quorum
-        quorum.controllers[node.id].last = None
-        quorum.controllers[node.id].incarnation_id = cluster.new_uuid()
+        controller = cluster.quorum.controllers[node.id]
+        controller.last, controller.incarnation_id = None, cluster.new_uuid()
+        endpoint, port = next(iter(node.bound.values()))
+        controller.address = endpoint.host_for_clients, endpoint.port_for_clients(port)
         register_controller(cluster, node.id)
         self._follow()
         await cluster.servers[node].accept()
@@ -102,6 +105,58 @@ class ControllerLifecycle:
         self._brokers.begin_sessions()
         _log.info("a controller was elected", controller=leader, epoch=epoch)
 
+    async def add(self, controller_id: int | None = None) -> Node:
+        """Add a controller, which observes until AddRaftVoter makes it a voter; by default the id counts up.
+
+        Raises:
+            WrongState: the id is taken, the voters are configured (kraft.version 0), or the directory is read-only.
+            EndpointError: its port would be out of range.
+            PortTaken: its port is in use.
+        """
+        cluster = self._cluster
+        if controller_id is None:
+            controller_id = max((*cluster.controllers, *cluster.nodes)) + 1
+        if controller_id in cluster.controllers or controller_id in cluster.nodes:
+            raise WrongState(f"there is a node {controller_id} already")
+        if not cluster.quorum.version:
+            raise WrongState("the voters are configured: start with --feature kraft.version=1 to add controllers")
+        if cluster.options.read_only:
+            raise WrongState("a controller cannot be added to a read-only data directory")
+        node = new_node(cluster, controller_id, controller=True)
+        cluster.controllers[controller_id] = node
+        try:
+            await self.start(node)
+        except (OSError, WrongState):
+            self._forget(node)
+            raise
+        return node
+
+    def remove(self, node: Node) -> None:
+        """End a controller that is an observer, for good. Raises WrongState for a voter."""
+        if node.id in self._cluster.quorum.voters:
+            raise WrongState(f"controller {node.id} is a voter: remove it from the quorum first (RemoveRaftVoter)")
+        if node.up:
+            self._cluster.servers[node].close()
+            self._close(node, clean=True)
+        self._forget(node)
+
+    async def add_missing(self, controller_ids: Iterable[int]) -> None:
+        """Add those of these controllers that are missing, not up yet, before a reset or restore. Raises PortTaken."""
+        cluster = self._cluster
+        for controller_id in controller_ids:
+            if controller_id not in cluster.controllers:
+                node = cluster.controllers[controller_id] = new_node(cluster, controller_id, controller=True)
+                await cluster.bind(node)
+        ordered = sorted(cluster.controllers.items())
+        cluster.controllers.clear()
+        cluster.controllers.update(ordered)
+
+    def retain_only(self, controller_ids: Container[int]) -> None:
+        """Remove all other controllers, whose directories are closed, during a reset or restore."""
+        for node in [each for each in self._cluster.controllers.values() if each.id not in controller_ids]:
+            self._cluster.servers[node].close()
+            self._forget(node)
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -119,6 +174,20 @@ class ControllerLifecycle:
         node.up = True
         partition.host(node.id, log)
         partition.replicate()
+
+    def _forget(self, node: Node) -> None:
+        cluster = self._cluster
+        cluster.controllers.pop(node.id, None)
+        cluster.servers.pop(node, None)
+        cluster.dispatchers.pop((node.id, True), None)
+        cluster.quorum.controllers.pop(node.id, None)
+
+    def _voters_changed(self) -> None:
+        """Apply new voters; a leader that is none of them hands over."""
+        if self._cluster.quorum.leader_id not in self._cluster.quorum.voters:
+            self._lose_leader()
+            self.elect()
+        self._follow()
 
     def _close(self, node: Node, *, clean: bool) -> None:
         """End the controller's process; the others notice."""

@@ -15,7 +15,7 @@ from broker.cluster.base import ClusterBase
 from broker.cluster.directory_checks import check_formats, check_metadata, check_owners
 from broker.logs import Logger
 from broker.options import ServeOptions
-from broker.options.broker_ids import directories, found_ids, is_directory_name
+from broker.options.broker_ids import directories, found_controllers, found_ids, is_directory_name
 from broker.request.node import Node
 from broker.settings import BrokerSettings
 from storage import replacement
@@ -43,8 +43,11 @@ class ResetRefused(Exception):
 
 
 def with_found_ids(options: ServeOptions) -> ServeOptions:
-    """Return the options with the broker ids found in the data directory, unless the user gave ids."""
-    if not options.data_dirs or options.ids_given:
+    """Return the options with the ids found in the data directory: of added controllers; of brokers, unless given."""
+    if not options.data_dirs:
+        return options
+    options = replace(options, controller_ids=found_controllers(options.data_dirs[0], options.controller_ids))
+    if options.ids_given:
         return options
     found = found_ids(options.data_dirs[0], options.broker_ids, several=options.has_several_nodes)
     return replace(options, broker_ids=found)

@@ -46,6 +46,7 @@ async def _reset(cluster: Cluster, keep: frozenset[str], *, disconnect: bool) ->
     _clear(cluster, keep)
     try:
         await cluster.lifecycle.add_missing(cluster.options.broker_ids)
+        await cluster.controller_lifecycle.add_missing(cluster.options.controller_ids)
         if disconnect:
             await _disconnect(cluster, move=not _IN_LOGS & keep)
     except PortTaken:
@@ -110,6 +111,7 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
     waiting = cluster.forget()
     clear_directories(cluster.all_nodes)
     cluster.lifecycle.retain_only(cluster.options.broker_ids)
+    cluster.controller_lifecycle.retain_only(cluster.options.controller_ids)
     cluster.removed.clear()
     cluster.moved_leaders.clear()
     if "clock" not in keep:
@@ -182,7 +184,8 @@ async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
         CannotKeep: there is no space in the data directory; nothing has changed.
     """
     async with cluster.rebuilding.turn:
-        await cluster.lifecycle.add_missing(snapshot.files.keys() - cluster.controllers.keys())
+        await cluster.lifecycle.add_missing(snapshot.brokers)
+        await cluster.controller_lifecycle.add_missing(snapshot.controllers)
         most = max(len(cluster.partitions), snapshot.partitions)
         await cluster.rebuilding.run(lambda: _put_back(cluster, snapshot), most, copied=cluster.snapshots.on_disk)
         await cluster.resume_serving()
@@ -193,7 +196,8 @@ def _put_back(cluster: Cluster, snapshot: Snapshot) -> None:
     cluster.faults.break_off()
     cluster.journal.era += 1
     waiting = cluster.forget()
-    cluster.lifecycle.retain_only(snapshot.files)
+    cluster.lifecycle.retain_only(snapshot.brokers)
+    cluster.controller_lifecycle.retain_only(snapshot.controllers)
     cluster.transaction_timelines.clear()
     cluster.group_timelines.clear()
     cluster.producer_timelines.clear()

@@ -51,6 +51,13 @@ class Snapshot:
     frozen_at_ms: int | None
     taken_at_ms: int
     partitions: int
+    controllers: tuple[int, ...] = ()
+    """Those of the nodes that are controllers of their own."""
+
+    @property
+    def brokers(self) -> list[int]:
+        """Those of the nodes that are brokers."""
+        return [each for each in self.files if each not in self.controllers]
 
 
 class Snapshots:
@@ -90,7 +97,13 @@ class Snapshots:
         frozen_at_ms = clock.now_ms() if clock.frozen else None
         at_ms = clock.now_ms()
         self.kept[snapshot_id] = Snapshot(
-            files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms, at_ms, len(cluster.partitions)
+            files,
+            cluster.random.getstate(),
+            clock.pushed_ms,
+            frozen_at_ms,
+            at_ms,
+            len(cluster.partitions),
+            tuple(cluster.controllers),
         )
         return snapshot_id
 

@@ -10,9 +10,19 @@ from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.request.node import Node
 from broker.settings.endpoints import EndpointError, PortTaken
-from control_api.answers.cluster import Broker, Listener
-from control_api.brokers import BrokerRemoved, BrokerState, ControllerState, FailedLogDir, NewBroker, State
+from control_api.answers.cluster import Broker, Controller, Listener
+from control_api.brokers import (
+    BrokerRemoved,
+    BrokerState,
+    ControllerRemoved,
+    ControllerState,
+    FailedLogDir,
+    NewBroker,
+    NewController,
+    State,
+)
 from control_api.encoding import copied
+from protocol.types import uuid_text
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
@@ -42,6 +52,21 @@ def broker_of(cluster: "Cluster", node: Node) -> Broker:
         epoch=node.epoch,
         log_dir_failed=any(log_dir.is_offline for log_dir in node.log_dirs),
         listeners=tuple(copied(Listener, listener) for listener in cluster.listeners_of(node)),
+    )
+
+
+def controller_of(cluster: "Cluster", controller_id: int) -> Controller:
+    """Describe a controller: its address, its state, and its part in the quorum."""
+    quorum, each = cluster.quorum, cluster.quorum.controllers[controller_id]
+    host, port = each.address
+    return Controller(
+        id=each.id,
+        host=host,
+        port=port,
+        up=each.last is None,
+        voter=each.id in quorum.voters,
+        active=each.id == quorum.leader_id,
+        directory_id=uuid_text(each.directory_id),
     )
 
 
@@ -102,6 +127,24 @@ async def start(request: ControlRequest) -> BrokerState:
 def _controller_state(request: ControlRequest, node: Node) -> ControllerState:
     active = request.cluster.quorum.leader_id
     return {"id": node.id, "state": "running" if node.up else "down", "controller": active}
+
+
+@answers("controllers add")
+async def add_controller(request: ControlRequest, body: NewController) -> Controller:
+    """Add a controller as an observer."""
+    request.controllers()
+    async with _turn(request):
+        node = await request.cluster.controller_lifecycle.add(body.get("id"))
+        return controller_of(request.cluster, node.id)
+
+
+@answers("controllers remove")
+async def remove_controller(request: ControlRequest) -> ControllerRemoved:
+    """Remove a controller that does not vote."""
+    async with _turn(request):
+        node = request.controller()
+        request.cluster.controller_lifecycle.remove(node)
+    return {"id": node.id, "state": "removed"}
 
 
 @answers("controllers kill")

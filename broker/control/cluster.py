@@ -3,12 +3,12 @@
 from broker.cluster.data_directories import ResetRefused
 from broker.cluster.lifecycle import WrongState
 from broker.cluster.reset import reset as reset_cluster
-from broker.control.brokers import broker_of
+from broker.control.brokers import broker_of, controller_of
 from broker.control.problems import conflict
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.settings.endpoints import PortTaken
-from control_api.answers.cluster import ClusterInfo, Controller, Health
+from control_api.answers.cluster import ClusterInfo, Health
 from control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
 from control_api.spelling import host_and_port
 
@@ -30,10 +30,7 @@ async def describe(request: ControlRequest) -> ClusterInfo:
         cluster_id=cluster.cluster_id,
         controller=quorum.leader_id,
         brokers=tuple(broker_of(cluster, node) for node in cluster.nodes.values() if node.bound),
-        controllers=tuple(
-            Controller(each.id, *each.address, each.last is None, each.id in quorum.voters, each.id == quorum.leader_id)
-            for each in quorum.controllers.values()
-        ),
+        controllers=tuple(controller_of(cluster, each) for each in quorum.controllers),
         features=quorum.levels(cluster.image.features),
         as_version=cluster.release.name,
         seed=cluster.seed,

@@ -70,11 +70,15 @@ class ControlRequest:
             raise not_found(f"there is no broker {text}; there are {', '.join(map(str, self.cluster.nodes))}")
         return node
 
+    def controllers(self) -> dict[int, Node]:
+        """Return the controllers that are nodes of their own. Raises Problem 409 if there are none."""
+        if not self.cluster.controllers:
+            raise conflict("the first broker is the controller; start with --controllers 3 for a quorum of three")
+        return self.cluster.controllers
+
     def controller(self) -> Node:
         """Return the controller named in the path. Raises Problem 404, or 409 if there are none of their own."""
-        text, controllers = self.names["controller"], self.cluster.controllers
-        if not controllers:
-            raise conflict("the first broker is the controller; start with --controllers 3 for a quorum of three")
+        text, controllers = self.names["controller"], self.controllers()
         number = number_in(text)
         node = None if number is None else controllers.get(number)
         if node is None:

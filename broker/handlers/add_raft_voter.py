@@ -1,6 +1,7 @@
 """AddRaftVoter: adds a controller to the voters of the quorum (KIP-853).
 
-Versions 0-1. Differs from Kafka: no other node can become a voter; a valid one is reported as unreachable.
+Versions 0-1. Differs from Kafka: only a controller of this process can become a voter; another one is reported as
+unreachable.
 """
 
 from broker.coordination.metadata.quorum import check_cluster_id
@@ -13,14 +14,19 @@ from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterRe
 
 
 async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVoterResponse:
-    """Refuse the request: the quorum keeps its one voter (core B.13)."""
+    """Add an observer to the voters (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
     if ctx.at_controller and ctx.node.id != ctx.cluster.quorum.leader_id:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
-    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
     endpoints = [(each.name, each.host, each.port) for each in request.listeners]
-    ctx.cluster.quorum.check_added(request.voter_id, request.voter_directory_id, endpoints)
+    quorum = ctx.cluster.quorum
+    quorum.check_added(request.voter_id, request.voter_directory_id, endpoints)
+    quorum.controllers[request.voter_id].address = next(
+        (host, port) for name, host, port in endpoints if name.upper() == quorum.listener
+    )
+    ctx.cluster.change_voters([*quorum.voters, request.voter_id])
     return AddRaftVoterResponse(error_message=None)
 
 

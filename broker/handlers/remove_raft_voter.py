@@ -1,6 +1,6 @@
 """RemoveRaftVoter: removes a controller from the voters of the quorum (KIP-853).
 
-Version 0. Not done: nothing; the last voter of a quorum cannot be removed.
+Version 0. Not done: nothing.
 """
 
 from broker.coordination.metadata.quorum import check_cluster_id
@@ -13,13 +13,15 @@ from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRa
 
 
 async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> RemoveRaftVoterResponse:
-    """Refuse the request: the quorum keeps its one voter (core B.13)."""
+    """Remove a voter, which becomes an observer; the last one stays (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
     if ctx.at_controller and ctx.node.id != ctx.cluster.quorum.leader_id:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
-    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
-    ctx.cluster.quorum.check_removed(request.voter_id, request.voter_directory_id)
+    quorum = ctx.cluster.quorum
+    quorum.check_removed(request.voter_id, request.voter_directory_id)
+    ctx.cluster.change_voters([each for each in quorum.voters if each != request.voter_id])
     return RemoveRaftVoterResponse(error_message=None)
 
 

@@ -116,6 +116,13 @@ def directories(data_dir: Path) -> set[int]:
     return {int(match[1]) for match in matches if match}
 
 
+def found_controllers(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
+    """Return these ids of controllers and those of further ones that have a directory, as controllers may be added."""
+    paths = data_dir.glob(f"controller-*/{META_PROPERTIES}") if ids else ()
+    matches = (_CONTROLLER_DIRECTORY.fullmatch(path.parent.name) for path in paths)
+    return (*ids, *sorted({int(match[1]) for match in matches if match} - set(ids)))
+
+
 def is_directory_name(name: str) -> bool:
     """Whether a name is that of one node's directory below a data directory of several, such as broker-2."""
     return any(each.fullmatch(name) for each in (_DIRECTORY, _CONTROLLER_DIRECTORY))

@@ -20,6 +20,7 @@ from protocol.log_records.quorum import (
     quorum_records,
     snapshot,
     snapshot_values,
+    voter_ids,
     voters_batch,
     voters_value,
 )
@@ -216,6 +217,9 @@ class MetadataLog(CoordinatorLog):
                 self._quorum.version = kraft_version_of(value)
             else:
                 self._recorded = value
+                recorded = voter_ids(value)
+                if len(self._quorum.controllers) > 1 and self._quorum.controllers.keys() >= set(recorded):
+                    self._quorum.voters = recorded
 
     def record_voters(self, now_ms: int) -> None:
         """Record ``kraft.version`` and the voters, if they belong in the log and it does not have them yet.

@@ -107,6 +107,10 @@ class ClusterView(Protocol):
         """The current metadata image."""
         ...
 
+    def change_voters(self, voters: list[int]) -> None:
+        """Replace the voters of the quorum, and record them in the metadata log (KIP-853)."""
+        ...
+
     def new_uuid(self) -> UUID:
         """Return a UUID from the cluster's seeded random numbers."""
         ...

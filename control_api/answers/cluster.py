@@ -57,6 +57,7 @@ class Controller:
     up: bool = True
     voter: Annotated[bool, About("whether it votes; if not, it is an observer")] = True
     active: Annotated[bool, About("whether it leads the quorum")] = False
+    directory_id: Annotated[str, About("id of its data directory, as AddRaftVoter and RemoveRaftVoter need it")] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from uuid import UUID
 from protocol.records.batch import RecordBatch, batches, checked_batches
 from protocol.records.errors import RecordsError
 from protocol.records.records import ControlType, Record, build_batch, control_key, read_records
-from protocol.uvarint import uvarint
+from protocol.uvarint import read_uvarint, uvarint
 
 _VALUES_PER_BATCH = 1000
 _KEY = struct.Struct(">hh")  # version and type of a control record
@@ -69,6 +69,22 @@ def voters_value(voters: Sequence[Voter]) -> bytes:
             out += struct.pack(">HB", port, 0)
         out += struct.pack(">hhBB", 0, 1, 0, 0)
     return bytes(out + b"\0")
+
+
+def voter_ids(value: bytes) -> list[int]:
+    """Return the ids in a VotersRecord (v0) as :func:`voters_value` and Kafka write it, without tagged fields."""
+    ids: list[int] = []
+    count, at = read_uvarint(value, 2)
+    for _ in range(count - 1):
+        ids.append(struct.unpack_from(">i", value, at)[0])
+        endpoints, at = read_uvarint(value, at + 4 + 16)
+        for _ in range(endpoints - 1):
+            for _text in ("name", "host"):
+                size, at = read_uvarint(value, at)
+                at += size - 1
+            at += 3  # the port, and no tags
+        at += 6  # the range of kraft.version, and no tags of it or of the voter
+    return ids
 
 
 def kraft_version_of(value: bytes) -> int:

@@ -1,15 +1,20 @@
 """Several controllers: what clients and administrators see of the quorum while the active one comes and goes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from protocol.types import uuid_from_text
 from tests.in_process import InProcess, ServersInProcess
 from tests.wire import Wire
 
@@ -17,10 +22,16 @@ VOTERS = [3000, 3001, 3002]
 
 
 @pytest.fixture
-def cluster() -> Iterator[InProcess]:
-    """One broker, and three controllers of which the first leads."""
+def servers_in_process() -> Iterator[ServersInProcess]:
+    """Clusters of this test."""
     with ServersInProcess() as servers, servers.test():
-        yield servers.fresh(controllers=3, seed=1)
+        yield servers
+
+
+@pytest.fixture
+def cluster(servers_in_process: ServersInProcess) -> InProcess:
+    """One broker, and three controllers of which the first leads."""
+    return servers_in_process.fresh(controllers=3, seed=1)
 
 
 def controller(cluster: InProcess, id: int) -> Wire:
@@ -157,3 +168,79 @@ def test_a_killed_broker_is_fenced_a_session_after_the_election(cluster: InProce
     assert not info(cluster)["brokers"][0]["fenced"]
     cluster.control("POST", "/v1/clock/advance", {"ms": 1})
     assert info(cluster)["brokers"][0]["fenced"]
+
+
+def voter_request(cluster: InProcess, id: int, directory: UUID | None = None) -> AddRaftVoterRequest:
+    """A request to add a controller, with its own directory id or another one."""
+    (described,) = (each for each in info(cluster)["controllers"] if each["id"] == id)
+    own = uuid_from_text(described["directory_id"])
+    at = [Listener("CONTROLLER", described["host"], described["port"])]
+    return AddRaftVoterRequest(None, 1000, id, directory or own, at)
+
+
+def add_voter(wire: Wire, request: AddRaftVoterRequest) -> tuple[ErrorCode, str | None]:
+    """The error, and its message."""
+    answer = wire.call(ApiKey.ADD_RAFT_VOTER, 1, request)
+    return answer.error_code, answer.error_message
+
+
+def remove_voter(wire: Wire, id: int, directory: UUID) -> ErrorCode:
+    """The error."""
+    answer: RemoveRaftVoterResponse = wire.call(
+        ApiKey.REMOVE_RAFT_VOTER, 0, RemoveRaftVoterRequest(None, id, directory)
+    )
+    return answer.error_code
+
+
+def members(cluster: InProcess) -> tuple[list[int], list[int]]:
+    """The ids of voters and of observers."""
+    (partition,) = quorum(cluster.wire()).topics[0].partitions
+    voters, observers = ([each.replica_id for each in ids] for ids in (partition.current_voters, partition.observers))
+    return voters, observers
+
+
+def test_an_observer_becomes_a_voter_and_again_an_observer(servers_in_process: ServersInProcess) -> None:
+    """AddRaftVoter and RemoveRaftVoter with effect; the removed leader hands over in the next epoch (KIP-853)."""
+    cluster = servers_in_process.fresh(controllers=3, seed=1, features={"kraft.version": 1})
+    added = cluster.control("POST", "/v1/controllers", {})
+    assert (added["id"], added["voter"]) == (3003, False)
+    assert members(cluster) == (VOTERS, [1, 3003])
+    request, wire = voter_request(cluster, 3003), cluster.wire()
+    passive = controller(cluster, 3001)
+    assert add_voter(passive, request) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
+    code, text = add_voter(wire, voter_request(cluster, 3003, UUID(int=0x5151 << 64 | 77)))
+    assert code is ErrorCode.REQUEST_TIMED_OUT
+    key = "ReplicaKey(id=3003, directoryId=AAAAAAAAUVEAAAAAAAAATQ)"
+    assert text == f"Aborted add voter operation for {key} since it is lagging behind"
+    assert add_voter(wire, request) == (ErrorCode.NONE, None)
+    assert members(cluster) == ([*VOTERS, 3003], [1])
+    assert add_voter(wire, request)[0] is ErrorCode.DUPLICATE_VOTER
+    directories = {each["id"]: uuid_from_text(each["directory_id"]) for each in info(cluster)["controllers"]}
+    assert remove_voter(wire, 3001, directories[3000]) is ErrorCode.VOTER_NOT_FOUND
+    assert remove_voter(wire, 3000, directories[3000]) is ErrorCode.NONE
+    assert members(cluster) == ([3001, 3002, 3003], [1, 3000])
+    leader, epoch = led(cluster)
+    assert leader in {3001, 3002, 3003}
+    assert epoch == 2
+    assert create(wire, "a")[0] is ErrorCode.NONE
+    cluster.control("DELETE", "/v1/controllers/3000")
+    assert members(cluster) == ([3001, 3002, 3003], [1])
+    cluster.control("POST", "/v1/reset")
+    assert members(cluster) == (VOTERS, [1])
+
+
+def test_added_voters_are_recorded_in_the_directory(servers_in_process: ServersInProcess, tmp_path: Path) -> None:
+    """A cluster that starts again has the voters of its log, all topics, and the next leader epoch."""
+    options: dict[str, Any] = {"controllers": 2, "data_dir": tmp_path, "features": {"kraft.version": 1}}
+    first = servers_in_process.fresh(**options)
+    first.control("POST", "/v1/controllers", {"id": 3009})
+    assert add_voter(first.wire(), voter_request(first, 3009)) == (ErrorCode.NONE, None)
+    assert create(first.wire(), "a")[0] is ErrorCode.NONE
+    first.stop()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("broker-1", "controller-3000", "controller-3001", "controller-3009")
+    ]
+    again = servers_in_process.fresh(**options)
+    assert members(again) == ([3000, 3001, 3009], [1])
+    assert led(again) == (3000, 2)
+    assert create(again.wire(), "a")[0] is ErrorCode.TOPIC_ALREADY_EXISTS

@@ -166,6 +166,8 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
         ("POST", f"/v1/brokers/2/{verb}", None)
         for verb in ("pause", "resume", "log-dir/fail", "log-dir/repair", "stop", "start", "kill")
     ),
+    ("POST", "/v1/controllers", {}),
+    ("DELETE", "/v1/controllers/3003", None),
     *(("POST", f"/v1/controllers/3001/{verb}", None) for verb in ("stop", "start", "kill")),
     ("GET", "/v1/cluster", None),
     ("DELETE", "/v1/brokers/2", None),
@@ -187,7 +189,14 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
 
 def test_every_verb_answers_by_its_schema(tmp_path: Path) -> None:
     """All verbs with an answer in JSON, on a cluster that has some of everything."""
-    process = start(brokers=2, controllers=3, topics=["t:2", "u:1"], settings={**QUICK, **AUTHORIZER}, journal=tmp_path)
+    process = start(
+        brokers=2,
+        controllers=3,
+        features={"kraft.version": 1},
+        topics=["t:2", "u:1"],
+        settings={**QUICK, **AUTHORIZER},
+        journal=tmp_path,
+    )
     plane, walked = ControlPlane(Server(process)), set()
     with something_of_everything(plane) as ids:
         for method, path, body in EVERYTHING:

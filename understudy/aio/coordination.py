@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Never
 
 from understudy import results
-from understudy.aio.resource import AsyncPart
 from understudy.aio.verbs import (
     AclsVerbs,
     AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
+    ControllersVerbs,
     ControllerVerbs,
     GroupsVerbs,
     GroupVerbs,
@@ -41,7 +41,7 @@ class AsyncController(ControllerVerbs):
     """One controller of several, by its id."""
 
 
-class AsyncControllers(AsyncPart):
+class AsyncControllers(ControllersVerbs):
     """The controllers, by id, where they are nodes of their own."""
 
     def __getitem__(self, controller: int) -> AsyncController:

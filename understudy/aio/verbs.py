@@ -146,8 +146,20 @@ class BrokerVerbs(AsyncPart):
         await self._ask("brokers resume")
 
 
+class ControllersVerbs(AsyncPart):
+    """The verbs of `kafka.controllers`."""
+
+    async def add(self, *, id: int | None = None) -> results.Controller:
+        """Add a controller, which observes until AddRaftVoter makes it a voter."""
+        return build(results.Controller, await self._ask("controllers add", **without_none(id=id)))
+
+
 class ControllerVerbs(AsyncPart):
     """The verbs of `kafka.controllers[controller]`."""
+
+    async def remove(self) -> None:
+        """End a controller that is not a voter, permanently."""
+        await self._ask("controllers remove")
 
     async def kill(self) -> None:
         """Kill a controller of several: the others miss it, and elect another, after some seconds."""

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Never
 
 from understudy import results
-from understudy.client.resource import Part
 from understudy.client.verbs import (
     AclsVerbs,
     AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
+    ControllersVerbs,
     ControllerVerbs,
     GroupsVerbs,
     GroupVerbs,
@@ -42,7 +42,7 @@ class Controller(ControllerVerbs):
     """One controller of several, by its id."""
 
 
-class Controllers(Part):
+class Controllers(ControllersVerbs):
     """The controllers, by id, where they are nodes of their own."""
 
     def __getitem__(self, controller: int) -> Controller:

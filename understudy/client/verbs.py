@@ -147,8 +147,20 @@ class BrokerVerbs(Part):
         self._ask("brokers resume")
 
 
+class ControllersVerbs(Part):
+    """The verbs of `kafka.controllers`."""
+
+    def add(self, *, id: int | None = None) -> results.Controller:
+        """Add a controller, which observes until AddRaftVoter makes it a voter."""
+        return build(results.Controller, self._ask("controllers add", **without_none(id=id)))
+
+
 class ControllerVerbs(Part):
     """The verbs of `kafka.controllers[controller]`."""
+
+    def remove(self) -> None:
+        """End a controller that is not a voter, permanently."""
+        self._ask("controllers remove")
 
     def kill(self) -> None:
         """Kill a controller of several: the others miss it, and elect another, after some seconds."""

@@ -21,6 +21,8 @@ LISTENER = "CONTROLLER"
 NO_LEADER = -1
 _NO_DIRECTORY = _NO_INCARNATION = UUID(int=0)
 _NEVER = -1
+_SET_CAPACITY = 16
+"""Of a new ``HashSet``."""
 Endpoints = Sequence[tuple[str, str, int]]
 """Listener name, host and port."""
 
@@ -109,8 +111,8 @@ class Quorum:
         """Refuse a new voter, in the order of ``KafkaRaftClient.handleAddVoterRequest`` and ``AddVoterHandler``.
 
         Raises:
-            KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION, DUPLICATE_VOTER, or REQUEST_TIMED_OUT for a voter that
-                does not answer.
+            KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION, DUPLICATE_VOTER; REQUEST_TIMED_OUT for a controller that
+                does not answer, or has another directory.
         """
         directory_id = directory_id or _NO_DIRECTORY
         if voter_id < 0 or directory_id == _NO_DIRECTORY:
@@ -129,17 +131,17 @@ class Quorum:
                 f"The voter id for {_key(voter_id, directory_id)} is already part of the set of voters "
                 f"{self._voter_keys()}.",
             )
-        if self._answering(voter_id, directory_id) is None:
+        controller = self.controllers.get(voter_id)
+        if controller is None or controller.last is not None:
             raise KafkaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE",
             )
-
-    def _answering(self, voter_id: int, directory_id: UUID) -> QuorumController | None:
-        controller = self.controllers.get(voter_id)
-        if controller is None or controller.last is not None or controller.directory_id != directory_id:
-            return None
-        return controller
+        if controller.directory_id != directory_id:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"Aborted add voter operation for {_key(voter_id, directory_id)} since it is lagging behind",
+            )
 
     def check_removed(self, voter_id: int, directory_id: UUID | None) -> None:
         """Refuse to remove a voter, in the order of ``KafkaRaftClient.handleRemoveVoterRequest``; the last one stays.
@@ -164,7 +166,9 @@ class Quorum:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, reason)
 
     def _voter_keys(self) -> str:
-        return "[" + ", ".join(_key(each, self.controllers[each].directory_id) for each in self.voters) + "]"
+        """Return the voters in the form of a Java ``HashSet`` of ``ReplicaKey``."""
+        keys = [(each, self.controllers[each].directory_id) for each in self.voters]
+        return "[" + ", ".join(_key(*key) for key in table_order(keys, _hash, _SET_CAPACITY)) + "]"
 
 
 def check_cluster_id(requested_id: str | None, cluster_id: str) -> None:
@@ -176,6 +180,13 @@ def check_cluster_id(requested_id: str | None, cluster_id: str) -> None:
 
 def _key(voter_id: int, directory_id: UUID) -> str:
     return f"ReplicaKey(id={voter_id}, directoryId={uuid_text(directory_id)})"
+
+
+def _hash(key: tuple[int, UUID]) -> int:
+    """Return ``ReplicaKey.hashCode``: of the id, and of the directory's id (``Uuid.hashCode``)."""
+    voter_id, directory_id = key
+    halves = (directory_id.int >> 64) ^ directory_id.int & 0xFFFFFFFFFFFFFFFF
+    return (31 * (31 + voter_id) + ((halves >> 32) ^ halves & 0xFFFFFFFF)) & 0xFFFFFFFF
 
 
 def _endpoints(endpoints: Endpoints) -> str:
