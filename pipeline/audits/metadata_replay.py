@@ -24,6 +24,10 @@ _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
 _PROTOCOLS: Final = range(4)
 _ENTITIES: Final = frozenset({"user", "client-id", "ip"})
+_CLIENT_QUOTAS: Final = frozenset(
+    {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
+)
+_ADDRESS_QUOTAS: Final = frozenset({"connection_creation_rate"})
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PRINCIPAL: Final = re.compile(r"[^:]+:.+")
 _ACL_RANGES: Final = {
@@ -370,6 +374,8 @@ def _quota(image: Image, record: security.ClientQuotaRecord) -> Iterator[str]:
     names = tuple(sorted((each.entity_type, each.entity_name or "") for each in record.entity))
     if not names or {kind for kind, _ in names} - _ENTITIES:
         yield "a quota of an invalid entity"
+    if record.key not in (_ADDRESS_QUOTAS if "ip" in {kind for kind, _ in names} else _CLIENT_QUOTAS):
+        yield f"a quota of an unknown kind, {record.key}"
     if record.remove:
         image.quotas.pop((names, record.key), None)
         return

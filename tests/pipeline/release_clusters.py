@@ -1,11 +1,13 @@
 """Clusters of real brokers of several releases, whose data directories are copied whenever all of them stop."""
 
+import contextlib
 import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tests.clients.targets import CLUSTER_ID, accepts, wait_until
@@ -88,9 +90,13 @@ class ReleaseCluster:
         for node in nodes or tuple(range(1, len(self.ports) + 1)):
             self._start(node)
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        until(
-            lambda: len(admin.list_topics(timeout=PATIENCE_S).brokers) == len(self._running), "all brokers", PATIENCE_S
-        )
+
+        def complete() -> bool:
+            with contextlib.suppress(KafkaException):  # while brokers register
+                return len(admin.list_topics(timeout=PATIENCE_S).brokers) == len(self._running)
+            return False
+
+        until(complete, "all brokers", PATIENCE_S)
 
     def _start(self, node: int) -> None:
         """Start a broker. A ZooKeeper refuses its second life until the session of the first has ended."""

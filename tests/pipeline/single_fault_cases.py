@@ -108,7 +108,7 @@ def _without(kind: type) -> Fault:
     return _snapshot_of(lambda records: [each for each in records if not isinstance(each, kind)])
 
 
-def _records(*added: Any) -> Fault:
+def behind(*added: Any) -> Fault:
     """Records behind all others of the metadata."""
 
     def plant(root: Path) -> None:
@@ -182,12 +182,18 @@ def _unknown_type(root: Path) -> None:
 
 
 def _change(**fields: Any) -> Fault:
-    return _records(metadata.PartitionChangeRecord(0, topic_id_of("orders"), **fields))
+    return behind(metadata.PartitionChangeRecord(0, topic_id_of("orders"), **fields))
 
 
 _SCRAM: Final = security.UserScramCredentialRecord("bob", 1, b"s", b"x" * 32, b"y" * 32, 4096)
 _ACL: Final = security.AccessControlEntryRecord(UUID(int=6), 2, "in", 3, "User:a", "*", 3, 3)
 _QUOTA: Final = security.ClientQuotaRecord((security.QuotaEntity("planet", "a"),), "producer_byte_rate", 4.0)
+
+
+def _quota(entity: str, key: str) -> security.ClientQuotaRecord:
+    return security.ClientQuotaRecord((security.QuotaEntity(entity, "a"),), key, 4.0)
+
+
 _BEGIN, _END = metadata.BeginTransactionRecord("x"), metadata.EndTransactionRecord()
 _TIMES: Final = f"orders-0/{0:020d}.timeindex"
 _MISSING = f"orders-0/{0:020d}.index"
@@ -219,10 +225,10 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "file-unreadable", _text(f"{METADATA}/quorum-state", '"appliedOffset": 0, ', "")),
     "time-index-negative": ("index-time", lambda root: (root / _TIMES).write_bytes(
         struct.pack(">qi", -7, 0) + (root / _TIMES).read_bytes())),
-    "partition-again-as-it-began": ("metadata-record", _records(
+    "partition-again-as-it-began": ("metadata-record", behind(
         metadata.PartitionChangeRecord(0, topic_id_of("orders"), isr=(1,)),
         metadata.PartitionRecord(0, topic_id_of("orders"), (1,), (1,), leader=1, leader_epoch=0, partition_epoch=0))),
-    "producer-ids-again": ("metadata-record", _records(metadata.ProducerIdsRecord(1, 1, 3000))),
+    "producer-ids-again": ("metadata-record", behind(metadata.ProducerIdsRecord(1, 1, 3000))),
     "version-of-a-metadata-record": ("metadata-record", _later_version),
     "partition-metadata-of-a-version": (
         "file-unreadable", _text("orders-0/partition.metadata", "version: 0", "version: 4")),
@@ -250,12 +256,12 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "epoch-without-its-leader": ("metadata-record", _epoch_without_a_leader),
     "type-of-a-metadata-record": ("metadata-record", _unknown_type),
     "leader-never-registered": ("metadata-record", _change(replicas=(7,), isr=(7,), leader=7)),
-    "leader-unregistered": ("metadata-record", _records(metadata.UnregisterBrokerRecord(1, 4))),
-    "quorum-level-back": ("metadata-record", _records(
+    "leader-unregistered": ("metadata-record", behind(metadata.UnregisterBrokerRecord(1, 4))),
+    "quorum-level-back": ("metadata-record", behind(
         *(metadata.FeatureLevelRecord("kraft.version", level) for level in (1, 0)))),
-    "setting-misspelled": ("setting-unknown", _records(metadata.ConfigRecord(2, "orders", "retention.sm", "5"))),
+    "setting-misspelled": ("setting-unknown", behind(metadata.ConfigRecord(2, "orders", "retention.sm", "5"))),
     "group-setting-misspelled": (
-        "setting-unknown", _records(metadata.ConfigRecord(32, "g", "consumer.session.timeout", "5"))),
+        "setting-unknown", behind(metadata.ConfigRecord(32, "g", "consumer.session.timeout", "5"))),
     "watermark-of-zero": ("checkpoint-offset", _text(HIGH_WATERMARK, "orders 1 9", "orders 1 0")),
     "leader-outside": ("metadata-record", _change(leader=4)),
     "replica-twice": ("metadata-record", _change(replicas=(1, 1))),
@@ -263,17 +269,17 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "adding": ("metadata-record", _change(adding_replicas=(7,))),
     "eligible-in-isr": ("metadata-record", _change(eligible_leader_replicas=(1,))),
     "directories": ("metadata-record", _change(directories=(UUID(int=1), UUID(int=2)))),
-    "registration-of-nothing": ("metadata-record", _records(metadata.UnregisterBrokerRecord(6, 3))),
+    "registration-of-nothing": ("metadata-record", behind(metadata.UnregisterBrokerRecord(6, 3))),
     "registration-epoch": (
-        "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
+        "metadata-record", behind(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
     "registration-of-another-state": (
-        "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 4, fenced=-7))),
+        "metadata-record", behind(metadata.BrokerRegistrationChangeRecord(1, 4, fenced=-7))),
     "registration-back": (
-        "metadata-record", _records(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
-    "registration-without-endpoint": ("metadata-record", _records(replace(BROKER, end_points=()))),
+        "metadata-record", behind(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
+    "registration-without-endpoint": ("metadata-record", behind(replace(BROKER, end_points=()))),
     "registration-endpoint-twice": (
-        "metadata-record", _records(replace(BROKER, end_points=BROKER.end_points * 2))),
-    "registration-feature-range": ("metadata-record", _records(metadata.RegisterControllerRecord(
+        "metadata-record", behind(replace(BROKER, end_points=BROKER.end_points * 2))),
+    "registration-feature-range": ("metadata-record", behind(metadata.RegisterControllerRecord(
         1, end_points=BROKER.end_points, features=(metadata.SupportedFeature("kraft.version", 3, 1),)))),
     "snapshot-with-another-endpoint": ("metadata-snapshot", _snapshot_of(lambda records: [
         replace(each, end_points=(metadata.Endpoint("PLAINTEXT", "elsewhere", 9092),)) if each == BROKER else each
@@ -282,19 +288,21 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "snapshot-with-another-recovery": ("metadata-snapshot", _snapshot_of(lambda records: [
         replace(each, leader_recovery_state=1) if isinstance(each, metadata.PartitionRecord) else each
         for each in records])),
-    "leader-fenced": ("metadata-record", _records(metadata.FenceBrokerRecord(1, 4))),
-    "feature-level": ("metadata-record", _records(metadata.FeatureLevelRecord("group.version", 9))),
-    "credential-iterations": ("metadata-record", _records(security.UserScramCredentialRecord(
+    "leader-fenced": ("metadata-record", behind(metadata.FenceBrokerRecord(1, 4))),
+    "feature-level": ("metadata-record", behind(metadata.FeatureLevelRecord("group.version", 9))),
+    "credential-iterations": ("metadata-record", behind(security.UserScramCredentialRecord(
         "bob", 1, b"s", b"x" * 32, b"y" * 32, 1))),
-    "credential-key": ("metadata-record", _records(security.UserScramCredentialRecord("b", 2, b"s", b"x", b"y", 4096))),
+    "credential-key": ("metadata-record", behind(security.UserScramCredentialRecord("b", 2, b"s", b"x", b"y", 4096))),
     "credential-gone-already": (
-        "metadata-record", _records(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
-    "acl-twice": ("metadata-record", _records(_ACL, _ACL)),
-    "acl-of-nothing": ("metadata-record", _records(security.RemoveAccessControlEntryRecord(UUID(int=66)))),
-    "token-of-nothing": ("metadata-record", _records(security.RemoveDelegationTokenRecord("zz"))),
-    "quota-of-nothing": ("metadata-record", _records(_QUOTA)),
-    "transaction-twice": ("metadata-record", _records(_BEGIN, _BEGIN, _END)),
-    "transaction-end": ("metadata-record", _records(_END)),
-    "eligible-of-nothing": ("metadata-record", _records(metadata.ClearElrRecord("nowhere"))),
+        "metadata-record", behind(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
+    "acl-twice": ("metadata-record", behind(_ACL, _ACL)),
+    "acl-of-nothing": ("metadata-record", behind(security.RemoveAccessControlEntryRecord(UUID(int=66)))),
+    "token-of-nothing": ("metadata-record", behind(security.RemoveDelegationTokenRecord("zz"))),
+    "quota-of-nothing": ("metadata-record", behind(_QUOTA)),
+    "quota-of-an-unknown-kind": ("metadata-record", behind(_quota("user", "consumer_bite_rate"))),
+    "quota-of-users-for-an-address": ("metadata-record", behind(_quota("ip", "consumer_byte_rate"))),
+    "transaction-twice": ("metadata-record", behind(_BEGIN, _BEGIN, _END)),
+    "transaction-end": ("metadata-record", behind(_END)),
+    "eligible-of-nothing": ("metadata-record", behind(metadata.ClearElrRecord("nowhere"))),
 }  # fmt: skip
 """Name -> the check that finds it, and what plants it."""

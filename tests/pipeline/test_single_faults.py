@@ -10,9 +10,10 @@ from pipeline.audits.metadata_files import faults
 from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.tables import DuckTables
+from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.fault_files import Planting
-from tests.pipeline.single_fault_cases import FAULTS, METADATA, directory
+from tests.pipeline.single_fault_cases import FAULTS, METADATA, behind, directory
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
 FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
@@ -91,3 +92,14 @@ def test_a_fault_of_the_metadata_has_its_row(tmp_path: Path, name: str) -> None:
     assert {"metadata-record" if each.get("file") is None else each["type"] for each in faults(Tree(str(root)))} & {
         "metadata-record", "snapshot", "quorum-state",
     }  # fmt: skip
+
+
+def test_quotas_of_every_kind_are_none(tmp_path: Path) -> None:
+    """The sound neighbours: each kind of clients, the one of addresses, and the removal of one."""
+    root = directory(tmp_path / "data")
+    clients = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+    kinds = [("user", key) for key in clients] + [("client-id", clients[0]), ("ip", "connection_creation_rate")]
+    quotas = [security.ClientQuotaRecord((security.QuotaEntity(kind, "a"),), key, 4.0) for kind, key in kinds]
+    removed = security.ClientQuotaRecord(quotas[0].entity, quotas[0].key, 0.0, remove=True)
+    behind(*quotas, removed)(root)
+    assert faults(Tree(str(root))) == []
