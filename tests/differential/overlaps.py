@@ -236,6 +236,37 @@ ONE: dict[str, list[Step]] = {
         produce(c="3"),
         produce(30, c="3"),
     ],
+    "share fetch, topic deleted before its wait is over": [*LOADED, share("S1", "1"), delete_topic("3")],
+    "share fetch, topic with acquired records deleted": [
+        *(*LOADED, produce(3, c="3"), share("S0", "0"), share("S1", "1"), delete_topic("3")),
+    ],
+    "share fetch, offsets altered": [
+        *(*HELD, beat("S0", -1), beat("S1", -1)),
+        {"do": "alter_share_offsets", "v": 0, "c": "3", "group": "h0", "places": [["t0", 0, 0]]},
+    ],
+    "share fetch, group deleted": [
+        *(*LOADED, share("S1", "1"), beat("S0", -1), beat("S1", -1)),
+        *({"do": "delete_share_group", "v": 2, "c": "3", "group": "h0"}, produce(c="3")),
+    ],
+    "share fetch, final epoch": [*HELD, share("S0", "0", topics=[], epoch=-1), produce(c="3")],
+    "share fetch, holder's connection cut": [*HELD, {"do": "cut", "c": "0"}, produce(c="3")],
+    "share fetch, partitions added": [
+        *(*LOADED, share("S1", "1")),
+        {"do": "create_partitions", "v": 3, "c": "3", "topic": "t0", "count": 3},
+        *(produce(c="3", partition=2), produce(c="3")),
+    ],
+    "share fetch of two partitions": [
+        *(create(partitions=2), *LOADED[1:], share("S1", "1", topics=[["t0", 0], ["t0", 1]])),
+        *(produce(c="3", partition=1), share("S1", "1", topics=[]), produce(c="3")),
+    ],
+    "share fetches of one record": [
+        *(*LOADED, produce(3, c="3"), share("S0", "0", max_records=1), share("S1", "1", max_records=1)),
+        *(acknowledge(RELEASE), share("S0", "0", max_records=1)),
+    ],
+    "share fetch, transaction aborts": [
+        *(*LOADED, configured("share.isolation.level", "read_committed"), init(c="3"), share("S1", "1")),
+        *(*write(c="3"), end(commit=False, c="3"), produce(c="3")),
+    ],
     "share fetch, transaction commits": [
         *(*LOADED, configured("share.isolation.level", "read_committed"), init(c="3"), share("S1", "1")),
         *(*write(c="3"), end(c="3"), produce(c="3")),
