@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures.thread import _threads_queues
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -116,7 +117,8 @@ class Leftovers:
 
 def leftovers() -> set[str]:
     """What this process has open now: one name each."""
-    found = {f"thread {each.name}" for each in threading.enumerate() if not each.daemon}
+    pooled = set(_threads_queues)  # an idle one ends with its pool, and does not keep the process
+    found = {f"thread {each.name}" for each in threading.enumerate() if not each.daemon and each not in pooled}
     for task in TASKS.iterdir():
         with suppress(OSError):  # it has ended
             name = (task / "comm").read_text(encoding="utf-8").strip()
