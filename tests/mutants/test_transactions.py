@@ -186,8 +186,8 @@ MUTANTS = [
     Mutant(
         "a transaction waits for partitions without a leader",
         Markers._write,
-        "found is None or found.leader == NO_LEADER",
-        "found is None",
+        "partition is None or partition.leader == NO_LEADER",
+        "partition is None",
         test_admin.test_MRK_10_a_fenced_leader_is_left_out,
     ),
     Mutant(

@@ -133,7 +133,7 @@ PLANTED = [
     mistake(
         "failed markers are not sent again",
         Completions._send_again,
-        "effects=(markers_of(found[0], found[1].take_retries()),)",
+        "effects=(markers_of(stored[0], stored[1].take_retries()),)",
         "effects=()",
     ),
     mistake(

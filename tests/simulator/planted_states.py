@@ -55,7 +55,7 @@ PLANTED_STATES = [
     ),
     mistake("restoring a snapshot changes nothing", Snapshots.put_back, "node.files = tuple(kept)", "pass"),
     mistake("only one broker is restored", Snapshots.put_back, "if kept:", "if node.id == 1:"),
-    mistake("a reset keeps the logs", reset._throw_away, "clear_directories(cluster.nodes.values())", "pass"),
+    mistake("a reset keeps the logs", reset._throw_away, "clear_directories(cluster.all_nodes)", "pass"),
     # --- features
     mistake("a downgrade may lose metadata", features._loses, "if not any(", "if True or not any("),
     mistake(

@@ -14,6 +14,7 @@ def test_every_option_has_a_default_or_is_left_out() -> None:
         "host": ["127.0.0.1"],
         "port": ["9092"],
         "brokers": ["1"],
+        "controllers": ["1"],
         "control-port": ["9099"],
         "control-host": ["127.0.0.1"],
         "log-format": ["console"],
