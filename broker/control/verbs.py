@@ -20,6 +20,7 @@ _MODULES = {
     "reset": "cluster",
     "retention": "cluster",
     "compaction": "cluster",
+    "controllers": "brokers",
     "partitions": "topics",
     "leader": "topics",
     "isr": "topics",
