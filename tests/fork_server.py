@@ -49,9 +49,9 @@ def main() -> None:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # what is imported stays in memory that all forks share
-    asked = socket.socket(fileno=int(sys.argv[1]))
+    connection = socket.socket(fileno=int(sys.argv[1]))
     while True:
-        message, descriptors, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
+        message, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 2)
         if not message:
             return
         request = json.loads(message)
@@ -60,12 +60,12 @@ def main() -> None:
         else:
             pid = os.fork()
             if pid == 0:
-                asked.close()
+                connection.close()
                 become(request, *descriptors)
             for each in descriptors:
                 os.close(each)
             answer = {"pid": pid}
-        asked.send(json.dumps(answer).encode())
+        connection.send(json.dumps(answer).encode())
 
 
 def become(request: dict[str, Any], stdin: int, stderr: int) -> NoReturn:

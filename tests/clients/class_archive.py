@@ -35,7 +35,7 @@ def archive_flags(libs: Path) -> tuple[str, ...]:
 
 def _write(archive: Path, libs: Path) -> None:
     """Format a directory, start a broker on it and stop it in good order: the JVM writes the archive as it ends."""
-    made = archive.with_suffix(f".{os.getpid()}")
+    unfinished = archive.with_suffix(f".{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="class-archive-") as place:
         folder = Path(place)
         port, controller = free_ports(2)
@@ -45,12 +45,19 @@ def _write(archive: Path, libs: Path) -> None:
         java = ["java", *JVM, "-cp", f"{libs}/*"]
         tool = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(settings)]
         subprocess.run(tool, check=True, capture_output=True)
-        server = [java[0], f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable", *java[1:], "kafka.Kafka", str(settings)]
+        server = [
+            java[0],
+            f"-XX:ArchiveClassesAtExit={unfinished}",
+            "-Xlog:disable",
+            *java[1:],
+            "kafka.Kafka",
+            str(settings),
+        ]
         with log.open("wb") as output, subprocess.Popen(server, stdout=output, stderr=output) as broker:
             wait_until(lambda: accepts(port), START_S, broker, log)
             broker.send_signal(signal.SIGTERM)
             broker.wait(ENDING_S)
-    made.rename(archive)
+    unfinished.rename(archive)
 
 
 def _identity(libs: Path) -> str:

@@ -40,9 +40,9 @@ def servers(target_name: str) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def way_to(target_name: str) -> Iterator[WayTo]:
     """The way to an address: through a proxy where the target is one."""
-    made = WayTo(through_proxy=target_name in BEHIND)
-    yield made
-    made.close()
+    way = WayTo(through_proxy=target_name in BEHIND)
+    yield way
+    way.close()
 
 
 @pytest.fixture(scope="session")

@@ -108,10 +108,10 @@ def java_classes(folder: Path, libs: Path, sources: Iterable[Path]) -> Path:
     classes while the JVM of another one is loading them.
     """
     files = sorted(sources)
-    found = hashlib.sha256(str(libs).encode())
+    digest = hashlib.sha256(str(libs).encode())
     for each in files:
-        found.update(each.name.encode() + b"\0" + each.read_bytes() + b"\0")
-    classes = folder / found.hexdigest()[:16]
+        digest.update(each.name.encode() + b"\0" + each.read_bytes() + b"\0")
+    classes = folder / digest.hexdigest()[:16]
     if classes.exists():
         return classes
     folder.mkdir(parents=True, exist_ok=True)

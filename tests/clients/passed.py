@@ -47,8 +47,8 @@ def requests(cluster: Target) -> Counter[str]:
     if cluster.control_url is None:
         return Counter()
     with urllib.request.urlopen(f"{cluster.control_url}/metrics", timeout=60) as answer:  # noqa: S310 - ours
-        found = _REQUESTS.findall(answer.read().decode())
-    return Counter({api: int(float(count)) for api, count in found})
+        counts = _REQUESTS.findall(answer.read().decode())
+    return Counter({api: int(float(count)) for api, count in counts})
 
 
 def past(cluster: Target) -> Counter[str]:

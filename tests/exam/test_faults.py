@@ -125,10 +125,10 @@ def test_each_fault_of_the_page_is_found_again(monkeypatch: pytest.MonkeyPatch) 
     def play(mutation: str, name: str) -> Callable[[Cluster], bool]:
         def on(cluster: Cluster) -> bool:
             fault = Fault("", mutation)
-            found, usable = planting.look_for(cluster, fault, [name])
-            if usable and not found.scenario:
-                found, usable = planting.look_for(cluster, fault, [name], timeout_ms=exercise.TIMEOUT_MS)
-            if not found.scenario:
+            result, usable = planting.look_for(cluster, fault, [name])
+            if usable and not result.scenario:
+                result, usable = planting.look_for(cluster, fault, [name], timeout_ms=exercise.TIMEOUT_MS)
+            if not result.scenario:
                 missed.append(mutation)
             return usable
 

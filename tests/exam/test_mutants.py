@@ -149,15 +149,15 @@ class Connected(InProcess):
             self.known[fields["name"]] = {each.name for each in self.cluster.topics.list()}
         if command == "send":
             self.sent = fields
-        found = super().call(command, **fields)
-        while command == "flush" and self._refused(found) and self.sent["topic"] in self.known[fields["producer"]]:
+        answer = super().call(command, **fields)
+        while command == "flush" and self._refused(answer) and self.sent["topic"] in self.known[fields["producer"]]:
             super().call("send", **self.sent)
-            found = super().call("flush", **fields)
-        return found
+            answer = super().call("flush", **fields)
+        return answer
 
     @staticmethod
-    def _refused(found: Mapping[str, Any]) -> bool:
-        return any("error" in each for each in found["outcomes"])
+    def _refused(answer: Mapping[str, Any]) -> bool:
+        return any("error" in each for each in answer["outcomes"])
 
 
 def test_metadata_without_brokers_is_of_a_topic_that_no_library_knows(exam_cluster: Cluster) -> None:

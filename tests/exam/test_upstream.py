@@ -44,8 +44,8 @@ def test_scenarios_pass_and_nothing_is_left(elsewhere: Cluster) -> None:
 def test_libraries_get_the_addresses_of_all_brokers(elsewhere: Cluster) -> None:
     """Of the proxy's, although it was given one: a scenario may stop that broker."""
     with opened(elsewhere.servers[0]) as cluster:
-        found = cluster.bootstrap_servers.split(",")
-    assert len({*found} - {*elsewhere.servers}) == 3
+        addresses = cluster.bootstrap_servers.split(",")
+    assert len({*addresses} - {*elsewhere.servers}) == 3
 
 
 def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
@@ -59,8 +59,8 @@ def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
 
 def test_a_mutant_fails(elsewhere: Cluster) -> None:
     """The positive control: a client with a planted fault fails on a cluster behind the proxy, too."""
-    found = examined(elsewhere, "idempotence/answer-lost", mutation="new-sequence-after-loss")
-    assert found == {"idempotence/answer-lost": Verdict.FAIL}
+    verdicts = examined(elsewhere, "idempotence/answer-lost", mutation="new-sequence-after-loss")
+    assert verdicts == {"idempotence/answer-lost": Verdict.FAIL}
 
 
 def test_what_cannot_be_steered_is_not_exercised(elsewhere: Cluster) -> None:

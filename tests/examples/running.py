@@ -21,10 +21,10 @@ MAVEN_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 def needs(*tools: str) -> None:
     """Skip on a developer's machine without one of the tools; fail in CI."""
     if absent := [tool for tool in tools if shutil.which(tool) is None]:
-        given = f"needs {', '.join(absent)}: tests/clients/setup.sh toolchains"
+        missing = f"needs {', '.join(absent)}: tests/clients/setup.sh toolchains"
         if IN_CI:
-            pytest.fail(given)
-        pytest.skip(given)
+            pytest.fail(missing)
+        pytest.skip(missing)
 
 
 def ran(command: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:

@@ -71,8 +71,8 @@ def go_environment() -> dict[str, str]:
 
     Without Go's index of the modules in its build cache, which has the imports of the archive before.
     """
-    asked = ["go", "env", "GOPROXY", "GOMODCACHE"]
-    usual, modules = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    command = ["go", "env", "GOPROXY", "GOMODCACHE"]
+    usual, modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return {
         "PATH": PATH,
         "GOTOOLCHAIN": "auto",

@@ -94,13 +94,13 @@ class Stage:
     id = 1
 
     def __init__(self, shards: int = SHARDS, **settings: str) -> None:
-        given = {name.replace("_", "."): value for name, value in settings.items()}
+        texts = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings = BrokerSettings(
             1,
             {
                 "offsets.topic.num.partitions": str(shards),
                 "group.initial.rebalance.delay.ms": "0",
-                **given,
+                **texts,
             },
         )
         self.clock = ManualClock(START_MS)

@@ -106,9 +106,9 @@ def test_other_operations_imply_no_description(other: Op) -> None:
 def test_a_change_of_acls_is_seen_at_once() -> None:
     """What was decided before is forgotten, also where the whole image is another one."""
     bench = Bench()
-    made = bench.add(ALLOW, Op.READ, "t")
+    acl_id = bench.add(ALLOW, Op.READ, "t")
     assert bench.may(Op.READ, "t")
-    apply(bench.image, RemoveAccessControlEntryRecord(made))
+    apply(bench.image, RemoveAccessControlEntryRecord(acl_id))
     assert not bench.may(Op.READ, "t")
     other = Bench()
     other.add(ALLOW, Op.READ, "t")

@@ -21,10 +21,10 @@ def quotas(**bounds: float) -> BrokerQuotas:
 
 def test_usage_outlives_a_change_of_the_quota() -> None:
     """What was used before counts against the new bound; the default windows are eleven of a second."""
-    made = quotas(producer_byte_rate=10**6)
-    assert made.produce.charge("a", "c", 20_000, START_MS) == 0
-    made.follow({(("user", "a"),): {"producer_byte_rate": 1_000}})
-    assert made.produce.charge("a", "c", 1_000, START_MS) == 11_000
+    broker_quotas = quotas(producer_byte_rate=10**6)
+    assert broker_quotas.produce.charge("a", "c", 20_000, START_MS) == 0
+    broker_quotas.follow({(("user", "a"),): {"producer_byte_rate": 1_000}})
+    assert broker_quotas.produce.charge("a", "c", 1_000, START_MS) == 11_000
 
 
 def test_the_windows_are_those_of_the_settings() -> None:
@@ -37,27 +37,27 @@ def test_the_windows_are_those_of_the_settings() -> None:
 
 def test_what_is_given_back_was_never_used() -> None:
     """As a fetch that is answered without data."""
-    made = quotas(consumer_byte_rate=1_000)
-    assert made.fetch.charge("a", "c", 20_000, START_MS) == 10_000
-    made.fetch.give_back("a", "c", 20_000, START_MS)
-    assert made.fetch.charge("a", "c", 10_000, START_MS) == 0
+    broker_quotas = quotas(consumer_byte_rate=1_000)
+    assert broker_quotas.fetch.charge("a", "c", 20_000, START_MS) == 10_000
+    broker_quotas.fetch.give_back("a", "c", 20_000, START_MS)
+    assert broker_quotas.fetch.charge("a", "c", 10_000, START_MS) == 0
 
 
 def test_who_was_silent_for_an_hour_owes_nothing() -> None:
     """Not even tokens that an hour would not have brought."""
-    made = quotas(controller_mutation_rate=1)
-    assert made.mutations.charge("a", "c", 10_000, START_MS, strict=True) == 0
-    assert made.mutations.charge("a", "c", 1, START_MS + 1, strict=True) > FORGOTTEN_MS
-    assert made.mutations.charge("a", "c", 1, START_MS + 2 + FORGOTTEN_MS, strict=True) == 0
+    broker_quotas = quotas(controller_mutation_rate=1)
+    assert broker_quotas.mutations.charge("a", "c", 10_000, START_MS, strict=True) == 0
+    assert broker_quotas.mutations.charge("a", "c", 1, START_MS + 1, strict=True) > FORGOTTEN_MS
+    assert broker_quotas.mutations.charge("a", "c", 1, START_MS + 2 + FORGOTTEN_MS, strict=True) == 0
 
 
 def test_a_bound_at_once_is_all_full_windows() -> None:
     """And there is none where there is no quota."""
-    made = quotas(consumer_byte_rate=1_000)
-    assert made.fetch.most_at_once("a", "c") == 10_000
-    made.follow({(("user", "a"),): {"consumer_byte_rate": 2.0**62}})
-    assert made.fetch.most_at_once("a", "c") == 2**31 - 1
-    assert made.fetch.most_at_once("b", "c") is None
+    broker_quotas = quotas(consumer_byte_rate=1_000)
+    assert broker_quotas.fetch.most_at_once("a", "c") == 10_000
+    broker_quotas.follow({(("user", "a"),): {"consumer_byte_rate": 2.0**62}})
+    assert broker_quotas.fetch.most_at_once("a", "c") == 2**31 - 1
+    assert broker_quotas.fetch.most_at_once("b", "c") is None
 
 
 def test_a_quota_that_is_no_number_throttles_no_one() -> None:
@@ -100,13 +100,13 @@ def test_a_quota_knows_the_name_of_a_principal(principal: str, user: str) -> Non
 
 def test_clients_that_make_up_names_are_not_remembered_without_end() -> None:
     """Of many meters the one that was not used for longest is forgotten; looking for it takes no time."""
-    made = quotas(producer_byte_rate=1_000)
-    made.follow({(("client-id", None),): {"producer_byte_rate": 1_000}})
-    assert made.produce.charge("a", "mine", 20_000, START_MS) == 10_000
-    assert made.produce.charge("a", "idle", 20_000, START_MS) == 10_000
+    broker_quotas = quotas(producer_byte_rate=1_000)
+    broker_quotas.follow({(("client-id", None),): {"producer_byte_rate": 1_000}})
+    assert broker_quotas.produce.charge("a", "mine", 20_000, START_MS) == 10_000
+    assert broker_quotas.produce.charge("a", "idle", 20_000, START_MS) == 10_000
     for number in range(30_000):
-        made.produce.charge("a", f"made up {number}", 1, START_MS)
+        broker_quotas.produce.charge("a", f"made up {number}", 1, START_MS)
         if not number % 5_000:
-            assert made.produce.charge("a", "mine", 0, START_MS) == 10_000
-    assert made.produce.charge("a", "mine", 0, START_MS) == 10_000
-    assert made.produce.charge("a", "idle", 0, START_MS) == 0
+            assert broker_quotas.produce.charge("a", "mine", 0, START_MS) == 10_000
+    assert broker_quotas.produce.charge("a", "mine", 0, START_MS) == 10_000
+    assert broker_quotas.produce.charge("a", "idle", 0, START_MS) == 0

@@ -62,12 +62,12 @@ TOKENS_3 = [
 @pytest.mark.parametrize(("windows", "rates", "over_ms"), [(11, RATES_11, OVER_MS_11), (3, RATES_3, OVER_MS_3)])
 def test_a_rate_is_kafkas(windows: int, rates: list[float], over_ms: list[int]) -> None:
     """With the default number of windows, and with few."""
-    rate, now_ms, found = Rate(Windows(windows, 1_000)), START_MS, []
+    rate, now_ms, measured = Rate(Windows(windows, 1_000)), START_MS, []
     for passes_ms, value in STEPS:
         now_ms += passes_ms
         rate.record(value, now_ms)
-        found.append(rate.measured(now_ms))
-    assert found == list(zip(rates, over_ms, strict=True))
+        measured.append(rate.measured(now_ms))
+    assert measured == list(zip(rates, over_ms, strict=True))
 
 
 @pytest.mark.parametrize(("windows", "tokens"), [(11, TOKENS_11), (3, TOKENS_3)])

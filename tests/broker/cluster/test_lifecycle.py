@@ -61,8 +61,8 @@ async def partition(stage: Stage, broker: int = 1) -> MetadataResponsePartition:
 
 async def led(stage: Stage) -> tuple[int, int, list[int]]:
     """Leader, leader epoch and in-sync replicas."""
-    found = await partition(stage)
-    return found.leader_id, found.leader_epoch, sorted(found.isr_nodes)
+    described = await partition(stage)
+    return described.leader_id, described.leader_epoch, sorted(described.isr_nodes)
 
 
 async def produce(stage: Stage, broker: int, value: bytes, acks: int = 1) -> ErrorCode:

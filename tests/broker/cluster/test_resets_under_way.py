@@ -47,8 +47,8 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         await stage.pass_time(BACKOFF_MS)
         results = await asked(stage, writing)
         assert [results[key.topic_id][0].failed for key in keys] == [restored, restored]
-        found = [await asked(stage, node(stage, 1).persister.read_summary(key, 0)) for key in keys]
-        assert [each.start_offset for each in found] == ([-1, -1] if restored else [5, 5])
+        summaries = [await asked(stage, node(stage, 1).persister.read_summary(key, 0)) for key in keys]
+        assert [each.start_offset for each in summaries] == ([-1, -1] if restored else [5, 5])
 
 
 @pytest.mark.parametrize("restored", [False, True])

@@ -166,9 +166,9 @@ async def test_acknowledgements_are_written_at_the_same_time() -> None:
     """The answer waits for all of them, and lists the partitions as they were asked."""
     async with grouped() as group:
         await group.create()
-        asked = group.accepting(await group.hold())
+        request = group.accepting(await group.hold())
         assert await group.done(1) == 0
-        answering = await group.begin(group.wire.call(ApiKey.SHARE_ACKNOWLEDGE, 2, asked))
+        answering = await group.begin(group.wire.call(ApiKey.SHARE_ACKNOWLEDGE, 2, request))
         assert await group.done(1) == 1
         (topic,) = (await group.end(answering)).responses
         assert [(each.partition_index, each.error_code) for each in topic.partitions] == [
@@ -229,8 +229,8 @@ async def test_a_write_ends_with_the_broker_that_repeats_it(restarted: bool) -> 
         with pytest.raises(Hung):
             await writing
         key = group.keys[0]
-        found = await asked(group.stage, group.stage.cluster.nodes[2].persister.read_summary(key, 0))
-        assert (found.start_offset, found.delivery_complete_count) == (0, 0)
+        summary = await asked(group.stage, group.stage.cluster.nodes[2].persister.read_summary(key, 0))
+        assert (summary.start_offset, summary.delivery_complete_count) == (0, 0)
 
 
 async def test_summaries_are_asked_for_at_the_same_time() -> None:

@@ -20,8 +20,8 @@ def settings(folder: Path, *lines: str, sets: tuple[str, ...] = ()) -> dict[str,
     file = folder / "server.properties"
     file.write_text(CLASSES + "\n".join(lines))
     typed = [argument for each in sets for argument in ("--set", each)]
-    made = parse(gather(("--config", str(file), *typed), {})).settings
-    return {name: value for name, value in made.items() if not name.startswith("config.providers")}
+    parsed = parse(gather(("--config", str(file), *typed), {})).settings
+    return {name: value for name, value in parsed.items() if not name.startswith("config.providers")}
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_each_provider_gives_its_value(secrets: Path) -> None:
     """Also within a value, and in a setting of the command line."""
-    made = settings(
+    values = settings(
         secrets,
         f"message.max.bytes=${{file:{secrets}/limits.properties:size}}",
         f"log.retention.ms=${{dir:{secrets}/mounted:retention}}",
         "log.segment.bytes=1${env:LIMIT}0",
         sets=("connections.max.idle.ms=${env:LIMIT}",),
     )
-    assert {name: value.strip() for name, value in made.items()} == {
+    assert {name: value.strip() for name, value in values.items()} == {
         "message.max.bytes": "2000000",
         "log.retention.ms": "7200000",
         "log.segment.bytes": "15550000",

@@ -41,17 +41,19 @@ def test_settings_for_tests_give_way_to_what_is_set(tmp_path: Path) -> None:
     assert options("--for-tests").settings == FOR_TESTS
     properties = tmp_path / "server.properties"
     properties.write_text("group.initial.rebalance.delay.ms=100\ngroup.share.min.heartbeat.interval.ms=4000\n")
-    made = options("--for-tests", "--config", str(properties), "--set", "understudy.auto.create.topics.at.once=false")
-    assert made.settings["group.initial.rebalance.delay.ms"] == "100"
-    assert made.settings["understudy.auto.create.topics.at.once"] == "false"
-    assert "group.share.heartbeat.interval.ms" not in made.settings
-    assert made.settings["group.consumer.heartbeat.interval.ms"] == "500"
+    serve_options = options(
+        "--for-tests", "--config", str(properties), "--set", "understudy.auto.create.topics.at.once=false"
+    )
+    assert serve_options.settings["group.initial.rebalance.delay.ms"] == "100"
+    assert serve_options.settings["understudy.auto.create.topics.at.once"] == "false"
+    assert "group.share.heartbeat.interval.ms" not in serve_options.settings
+    assert serve_options.settings["group.consumer.heartbeat.interval.ms"] == "500"
 
 
 def test_brokers_take_racks_in_turn() -> None:
     """Fewer racks than brokers are a stretched cluster; more are a mistake."""
-    made = options("--brokers", "0,1,2", "--rack", "a, b")
-    assert [rack_of(made, broker) for broker in (0, 1, 2, 7)] == ["a", "b", "a", None]
+    serve_options = options("--brokers", "0,1,2", "--rack", "a, b")
+    assert [rack_of(serve_options, broker) for broker in (0, 1, 2, 7)] == ["a", "b", "a", None]
     assert rack_of(options(), 1) is None
     for wrong, sentence in (
         ("a,,b", "--rack needs the names of racks"),
@@ -74,37 +76,37 @@ def test_advertise_sets_host_and_counting_ports() -> None:
 def test_a_further_listener_counts_up_like_the_first() -> None:
     """Docker's case: one listener for the host, one for the network."""
     docker = "DOCKER://0.0.0.0:19092,advertised=kafka:29092,protocol=SASL_PLAINTEXT"
-    made = options("--brokers", "2", "--listener", docker, *SCRAM)
-    assert made.listeners[1][1] == Endpoint("DOCKER", "SASL_PLAINTEXT", "0.0.0.0", 19093, "kafka", 29093)
+    serve_options = options("--brokers", "2", "--listener", docker, *SCRAM)
+    assert serve_options.listeners[1][1] == Endpoint("DOCKER", "SASL_PLAINTEXT", "0.0.0.0", 19093, "kafka", 29093)
 
 
 def test_kafkas_own_listener_settings_are_obeyed() -> None:
     """listeners, advertised.listeners and the protocol map; the controller's listener is no broker's."""
-    made = options(
+    serve_options = options(
         *("--set", "listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://0.0.0.0:9100,CONTROLLER://127.0.0.1:9200"),
         *("--set", "advertised.listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://example.org:443"),
         *("--set", "listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"),
         *("--set", "controller.listener.names=CONTROLLER"),
         *SCRAM,
     )
-    assert made.listeners == (
+    assert serve_options.listeners == (
         (
             Endpoint("INTERNAL", "PLAINTEXT", "127.0.0.1", 9000, "127.0.0.1", None),
             Endpoint("EXTERNAL", "SASL_PLAINTEXT", "0.0.0.0", 9100, "example.org", 443),
         ),
     )
-    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "127.0.0.1", 9200)
-    assert made.option_of_port(9000) == "--set listeners"
-    assert made.option_of_port(9200) == "--set listeners"
+    assert serve_options.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "127.0.0.1", 9200)
+    assert serve_options.option_of_port(9000) == "--set listeners"
+    assert serve_options.option_of_port(9200) == "--set listeners"
 
 
 def test_the_controller_listens_where_it_is_wanted() -> None:
     """Nowhere, at a port, or under the name of Kafka's settings; never at a broker's port or under its name."""
     assert options().controllers == ()
     assert options("--set", "listeners=PLAINTEXT://:9000,CONTROLLER://:9200").controllers == ()
-    made = options("--brokers", "2", "--host", "0.0.0.0", "--advertise", "kafka", "--controller-port", "9094")
-    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "0.0.0.0", 9094, "kafka")
-    assert made.option_of_port(9094) == "--controller-port"
+    serve_options = options("--brokers", "2", "--host", "0.0.0.0", "--advertise", "kafka", "--controller-port", "9094")
+    assert serve_options.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "0.0.0.0", 9094, "kafka")
+    assert serve_options.option_of_port(9094) == "--controller-port"
     named = options("--set", "controller.listener.names=C1,C2", "--controller-port", "0").controllers[0]
     assert named == Endpoint("C1", "PLAINTEXT", "127.0.0.1", 0)
     for arguments, problem in (
@@ -119,15 +121,15 @@ def test_the_controller_listens_where_it_is_wanted() -> None:
 def test_listeners_of_the_settings_take_the_ports_that_were_listed() -> None:
     """A list of ports is obeyed where it begins with the listener's own port."""
     guarded = "listeners=SASL_PLAINTEXT://127.0.0.1:9000"
-    made = options("--brokers", "2", "--port", "9000,9500", "--set", guarded, *SCRAM)
-    assert ports(made) == [[9000], [9500]]
-    assert made.listeners[0][0].protocol == "SASL_PLAINTEXT"
+    serve_options = options("--brokers", "2", "--port", "9000,9500", "--set", guarded, *SCRAM)
+    assert ports(serve_options) == [[9000], [9500]]
+    assert serve_options.listeners[0][0].protocol == "SASL_PLAINTEXT"
 
 
 def test_a_topic_may_name_partitions_and_configs() -> None:
     """A config's value may hold commas; the later topic of a name wins."""
-    made = options(*("--topic", "a"), *("--topic", "b:3:cleanup.policy=compact,delete,segment.bytes=1048576"))
-    assert made.topics == (
+    serve_options = options(*("--topic", "a"), *("--topic", "b:3:cleanup.policy=compact,delete,segment.bytes=1048576"))
+    assert serve_options.topics == (
         TopicOption("a"),
         TopicOption("b", 3, {"cleanup.policy": "compact,delete", "segment.bytes": "1048576"}),
     )
@@ -136,19 +138,24 @@ def test_a_topic_may_name_partitions_and_configs() -> None:
 
 def test_the_other_options_arrive_parsed() -> None:
     """Each in the type that the server works with."""
-    made = options(
+    serve_options = options(
         *("--feature", "transaction.version=1", "--as-version", "4.0.1", "--data-dir", "d", "--read-only"),
         *("--seed", "7"),
         *("--control-port", "off", "--ready-file", "r.json", "--journal", "j", "--log-format", "json", "--lifeline"),
     )
-    assert (made.features, made.as_version, made.data_dirs, made.read_only) == (
+    assert (serve_options.features, serve_options.as_version, serve_options.data_dirs, serve_options.read_only) == (
         {"transaction.version": 1},
         "4.0",
         (Path("d"),),
         True,
     )
-    assert (made.seed, made.control_port, made.ready_file, made.journal_dir) == (7, None, Path("r.json"), Path("j"))
-    assert (made.log_format, made.lifeline) == ("json", True)
+    assert (serve_options.seed, serve_options.control_port, serve_options.ready_file, serve_options.journal_dir) == (
+        7,
+        None,
+        Path("r.json"),
+        Path("j"),
+    )
+    assert (serve_options.log_format, serve_options.lifeline) == ("json", True)
 
 
 @pytest.mark.parametrize(
@@ -206,8 +213,8 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(argv: str, sentence: str
 
 def test_a_token_lets_the_control_plane_leave_loopback() -> None:
     """Without one it is refused, with one it is bound."""
-    made = options("--control-host", "0.0.0.0", "--control-token", "t")
-    assert (made.control_host, made.control_token) == ("0.0.0.0", "t")
+    serve_options = options("--control-host", "0.0.0.0", "--control-token", "t")
+    assert (serve_options.control_host, serve_options.control_token) == ("0.0.0.0", "t")
 
 
 def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> None:
@@ -217,12 +224,15 @@ def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> Non
         "process.roles=broker,controller\nnode.id=7\nlog.dirs=/var/lib/kafka\ncontroller.listener.names=CONTROLLER\n"
         "listeners=PLAINTEXT://:9192,CONTROLLER://:9093\nmessage.max.bytes=2000\n"
     )
-    made = options("--config", str(file))
-    assert ports(made) == [[9192]]
-    assert made.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
-    assert made.broker_ids == (7,)
-    assert (made.settings["message.max.bytes"], made.settings["log.dirs"]) == ("2000", "/var/lib/kafka")
-    assert made.notes == ("settings of server.properties that are ignored: process.roles",)
+    serve_options = options("--config", str(file))
+    assert ports(serve_options) == [[9192]]
+    assert serve_options.controllers[0] == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
+    assert serve_options.broker_ids == (7,)
+    assert (serve_options.settings["message.max.bytes"], serve_options.settings["log.dirs"]) == (
+        "2000",
+        "/var/lib/kafka",
+    )
+    assert serve_options.notes == ("settings of server.properties that are ignored: process.roles",)
     assert options("--config", str(file), "--set", "message.max.bytes=3000").settings["message.max.bytes"] == "3000"
 
 
@@ -230,10 +240,10 @@ def test_a_server_properties_may_keep_leaders_where_they_are(tmp_path: Path) -> 
     """It has an effect, since leaders return to their preferred replicas."""
     file = tmp_path / "server.properties"
     file.write_text("auto.leader.rebalance.enable=false\nleader.imbalance.check.interval.seconds=60\n")
-    made = options("--config", str(file))
-    assert made.settings["auto.leader.rebalance.enable"] == "false"
-    assert made.settings["leader.imbalance.check.interval.seconds"] == "60"
-    assert made.notes == ()
+    serve_options = options("--config", str(file))
+    assert serve_options.settings["auto.leader.rebalance.enable"] == "false"
+    assert serve_options.settings["leader.imbalance.check.interval.seconds"] == "60"
+    assert serve_options.notes == ()
 
 
 def test_a_secret_on_the_command_line_is_refused() -> None:
@@ -253,11 +263,11 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
     """By default those of the command line are errors, and those of a real broker's file are noted."""
     file = tmp_path / "server.properties"
     file.write_text("bogus.of.file=1\nlog.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")
-    made = options(
+    serve_options = options(
         "--config", str(file), "--no-strict-settings", "--set", "bogus.of.line=1", "--set", "num.partitions=2"
     )
-    assert made.settings == {"log.dirs": "/somewhere", "log.retention.ms": "7", "num.partitions": "2"}
-    assert made.notes == (
+    assert serve_options.settings == {"log.dirs": "/somewhere", "log.retention.ms": "7", "num.partitions": "2"}
+    assert serve_options.notes == (
         "settings of server.properties that are ignored: bogus.of.file",
         "unknown settings of --set that are ignored: bogus.of.line",
     )

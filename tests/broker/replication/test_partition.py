@@ -288,19 +288,19 @@ def test_a_leader_that_is_down_leads_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("epoch", "code"),
     [(-1, None), (1, None), (0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
-def test_epochs_fence(asked: int, code: ErrorCode | None) -> None:
+def test_epochs_fence(epoch: int, code: ErrorCode | None) -> None:
     """Older, newer, right, and not asked for (core B.2.5)."""
     bench = Bench()
     bench.lead(1, 1, 2, 3)
     if code is None:
-        bench.partition.check_epoch(2, asked)
+        bench.partition.check_epoch(2, epoch)
         assert bench.partition.state.leader_epoch == 1
         return
     with pytest.raises(KafkaError) as caught:
-        bench.partition.check_epoch(2, asked)
+        bench.partition.check_epoch(2, epoch)
     assert caught.value.code is code
 
 

@@ -142,9 +142,9 @@ def test_partitions_are_added_changed_and_forgotten() -> None:
     """In this order: what is forgotten in the same request is gone (core E.5.3)."""
     known = cache()
     session_id = opened(known, 0, 1)
-    asked = request(1, 2, 3, session=(session_id, 1), forgotten=(0, 3))
-    asked.topics[0].partitions[0].fetch_offset = 9
-    fetching = ask(known, asked)
+    fetch = request(1, 2, 3, session=(session_id, 1), forgotten=(0, 3))
+    fetch.topics[0].partitions[0].fetch_offset = 9
+    fetching = ask(known, fetch)
     assert [(each.wanted.partition, each.wanted.fetch_offset) for each in fetching.interests] == [(1, 9), (2, 0)]
 
 
@@ -161,9 +161,9 @@ def test_a_session_by_ids_goes_by_ids() -> None:
 
 def test_a_partition_twice_in_a_full_fetch_counts_once() -> None:
     """Of a partition twice in a full fetch request, the later entry counts."""
-    asked = request(0, 0)
-    asked.topics[0].partitions[1].fetch_offset = 5
-    (interest,) = ask(cache(), asked).interests
+    fetch = request(0, 0)
+    fetch.topics[0].partitions[1].fetch_offset = 5
+    (interest,) = ask(cache(), fetch).interests
     assert interest.wanted.fetch_offset == 5
 
 

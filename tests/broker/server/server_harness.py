@@ -56,8 +56,8 @@ class FakeDispatcher:
     async def answer(self, frame: bytearray, connection: Connection) -> list[bytes] | Sending | None:
         """As a real one: the parts, the size first; what is sent otherwise is as it was made."""
         self.asked.append(bytes(frame))
-        found = await self._answer(bytes(frame), connection)
-        return [struct.pack(">i", len(found)), found] if isinstance(found, bytes) else found
+        response = await self._answer(bytes(frame), connection)
+        return [struct.pack(">i", len(response)), response] if isinstance(response, bytes) else response
 
 
 class Peer:

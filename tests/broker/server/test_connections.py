@@ -212,11 +212,11 @@ def test_a_negative_limit_is_none() -> None:
     assert not peer.closed
 
 
-@pytest.mark.parametrize(("given", "closed"), [(False, False), (True, True)])
-def test_pushed_time_is_silence_only_where_that_was_asked_for(given: bool, closed: bool) -> None:
+@pytest.mark.parametrize(("is_set", "closed"), [(False, False), (True, True)])
+def test_pushed_time_is_silence_only_where_that_was_asked_for(is_set: bool, closed: bool) -> None:
     """A test that pushes a quarter of an hour to see a transaction expire keeps its clients."""
     clock = SteeredClock()
-    known = connections(clock, **({"connections_max_idle_ms": 600_000} if given else {}))
+    known = connections(clock, **({"connections_max_idle_ms": 600_000} if is_set else {}))
     peer = joined(known)
     clock.push(900_000)
     assert peer.closed is closed

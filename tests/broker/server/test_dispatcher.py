@@ -165,11 +165,11 @@ async def test_an_error_of_the_protocol_is_the_apis_own_answer() -> None:
 
 async def test_what_a_refused_request_made_is_freed_at_once() -> None:
     """The error that is noted holds no frame of the handler, and so no list of a million entries."""
-    made = list[weakref.ref[Bench]]()
+    references = list[weakref.ref[Bench]]()
 
     async def refusing(_request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
         large = Bench(served)
-        made.append(weakref.ref(large))
+        references.append(weakref.ref(large))
         notes.append(ctx.notes)
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "x")
 
@@ -178,7 +178,7 @@ async def test_what_a_refused_request_made_is_freed_at_once() -> None:
     gc.disable()
     try:
         assert await bench.heartbeat() is not None
-        assert [each() for each in made] == [None]
+        assert [each() for each in references] == [None]
     finally:
         gc.enable()
     assert notes[0].refusal is not None

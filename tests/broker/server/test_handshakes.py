@@ -44,11 +44,11 @@ class Secured:
 
     def context(self, certificate: trustme.LeafCert | None = None) -> ssl.SSLContext:
         """A client's."""
-        made = ssl.create_default_context()
-        self.ca.configure_trust(made)
+        client_context = ssl.create_default_context()
+        self.ca.configure_trust(client_context)
         if certificate is not None:
-            certificate.configure_cert(made)
-        return made
+            certificate.configure_cert(client_context)
+        return client_context
 
     def connect(self) -> socket.socket:
         """A connection without a handshake."""

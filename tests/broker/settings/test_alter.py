@@ -29,12 +29,12 @@ def check_topic_name(name: str) -> None:
 
 def world(stored: Stored | None = None, *, allowed: bool = True, elr: bool = True, first: bool = False) -> World:
     """A cluster with the topic foo, asked at broker 1."""
-    found = FRESH if stored is None else stored
+    overrides = FRESH if stored is None else stored
     settings = BrokerSettings(1)
-    settings.set_dynamic(found.get((BROKER, ""), {}), found.get((BROKER, "1"), {}))
+    settings.set_dynamic(overrides.get((BROKER, ""), {}), overrides.get((BROKER, "1"), {}))
     return World(
         settings=settings,
-        stored=lambda resource_type, name: found.get((resource_type, name), {}),
+        stored=lambda resource_type, name: overrides.get((resource_type, name), {}),
         topic_exists=lambda name: name == "foo",
         check_topic_name=check_topic_name,
         may_alter=lambda _type, _name: allowed,
@@ -396,5 +396,5 @@ def test_long_lists_are_edited_at_once(operation: Operation) -> None:
     """Each of ten thousand elements was compared with each of the others: half a second for one value."""
     text = ",".join(format(number, "x") for number in range(6_900))
     for _ in range(100):
-        found = incremental(TOPIC, "foo", ("leader.replication.throttled.replicas", operation, text))
-        assert (found.error is ErrorCode.NONE) is (operation == SUBTRACT)
+        change = incremental(TOPIC, "foo", ("leader.replication.throttled.replicas", operation, text))
+        assert (change.error is ErrorCode.NONE) is (operation == SUBTRACT)

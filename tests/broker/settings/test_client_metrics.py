@@ -71,11 +71,11 @@ def test_a_good_subscription_is_taken_and_read() -> None:
 def test_patterns_are_javas() -> None:
     """Equals signs at the end are lost in ``String.split``; groups have names as Java writes them."""
     match = ("client_id=a==", "client_software_name=(?<name>ab+)", "client_source_port=\\(?<a")
-    found = client_metrics.patterns(match)
-    assert found["client_id"].fullmatch("a")
-    assert found["client_software_name"].fullmatch("abb")
-    assert not found["client_software_name"].fullmatch("abc")
-    assert found["client_source_port"].fullmatch("<a")
+    patterns = client_metrics.patterns(match)
+    assert patterns["client_id"].fullmatch("a")
+    assert patterns["client_software_name"].fullmatch("abb")
+    assert not patterns["client_software_name"].fullmatch("abc")
+    assert patterns["client_source_port"].fullmatch("<a")
 
 
 def test_a_subscription_without_settings_has_defaults() -> None:

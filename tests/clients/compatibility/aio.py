@@ -35,11 +35,11 @@ async def produce(bootstrap: str, name: str, *, idempotent: bool = False) -> Non
 
 async def read(consumer: Any, wanted: int) -> list[bytes]:
     """So many records, or fewer."""
-    found: list[bytes] = []
+    values: list[bytes] = []
     deadline = time.monotonic() + PATIENCE_S
-    while len(found) < wanted and time.monotonic() < deadline:
-        found += [each.value for several in (await consumer.getmany(timeout_ms=200)).values() for each in several]
-    return found
+    while len(values) < wanted and time.monotonic() < deadline:
+        values += [each.value for several in (await consumer.getmany(timeout_ms=200)).values() for each in several]
+    return values
 
 
 async def consume(bootstrap: str, name: str) -> None:
@@ -65,9 +65,9 @@ async def transaction(bootstrap: str, name: str) -> None:
     async with consumer_of(bootstrap, group) as consumer:
         consumer.assign([TopicPartition(out, 0)])
         await consumer.seek_to_beginning()
-        found = await read(consumer, 1), await consumer.committed(source)
-        if found != ([b"committed"], 7):
-            raise AssertionError(found)
+        outcome = await read(consumer, 1), await consumer.committed(source)
+        if outcome != ([b"committed"], 7):
+            raise AssertionError(outcome)
 
 
 async def configs(bootstrap: str, name: str) -> None:
@@ -82,7 +82,7 @@ async def configs(bootstrap: str, name: str) -> None:
 
 def waited(step: Callable[..., Coroutine[Any, Any, None]], **further: Any) -> Callable[..., None]:
     """A step in an event loop of its own; aiokafka waits for a coordinator without an end."""
-    return lambda *given: asyncio.run(asyncio.wait_for(step(*given, **further), 3 * PATIENCE_S))
+    return lambda *arguments: asyncio.run(asyncio.wait_for(step(*arguments, **further), 3 * PATIENCE_S))
 
 
 STEPS: dict[str, Callable[..., None]] = {

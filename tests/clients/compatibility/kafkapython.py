@@ -45,11 +45,11 @@ def produce(bootstrap: str, name: str, *, idempotent: bool = False) -> None:
 
 def read(consumer: Any, wanted: int) -> list[bytes]:
     """So many records, or fewer."""
-    found: list[bytes] = []
+    values: list[bytes] = []
     deadline = time.monotonic() + PATIENCE_S
-    while len(found) < wanted and time.monotonic() < deadline:
-        found += [each.value for several in consumer.poll(timeout_ms=200).values() for each in several]
-    return found
+    while len(values) < wanted and time.monotonic() < deadline:
+        values += [each.value for several in consumer.poll(timeout_ms=200).values() for each in several]
+    return values
 
 
 def consume(bootstrap: str, name: str) -> None:
@@ -82,9 +82,9 @@ def transaction(bootstrap: str, name: str) -> None:
         written = kafka.TopicPartition(out, 0)
         consumer.assign([written])
         consumer.seek_to_beginning(written)
-        found = read(consumer, 1), consumer.committed(source)
-        if found != ([b"committed"], 7):
-            raise AssertionError(found)
+        outcome = read(consumer, 1), consumer.committed(source)
+        if outcome != ([b"committed"], 7):
+            raise AssertionError(outcome)
     finally:
         producer.close(2)
         consumer.close()

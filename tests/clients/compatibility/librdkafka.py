@@ -25,13 +25,13 @@ def produce(bootstrap: str, name: str, codec: str = "gzip", **settings: str) -> 
 
 def read(consumer: Any, wanted: int) -> list[Any]:
     """So many records, or fewer."""
-    found: list[Any] = []
+    messages: list[Any] = []
     deadline = time.monotonic() + PATIENCE_S
-    while len(found) < wanted and time.monotonic() < deadline:
+    while len(messages) < wanted and time.monotonic() < deadline:
         message = consumer.poll(0.2)
         if message is not None and message.error() is None:
-            found.append(message)
-    return found
+            messages.append(message)
+    return messages
 
 
 def consumer_of(bootstrap: str, group: str) -> Any:
@@ -69,10 +69,10 @@ def transaction(bootstrap: str, name: str) -> None:
             else:
                 producer.abort_transaction(PATIENCE_S)
         consumer.assign([TopicPartition(out, 0, 0)])
-        found = [message.value() for message in read(consumer, 1)]
+        values = [message.value() for message in read(consumer, 1)]
         committed = consumer.committed([TopicPartition(name, 0)], PATIENCE_S)[0].offset
-        if (found, committed) != ([b"committed"], 7):
-            raise AssertionError(f"{found} {committed}")
+        if (values, committed) != ([b"committed"], 7):
+            raise AssertionError(f"{values} {committed}")
     finally:
         consumer.close()
 

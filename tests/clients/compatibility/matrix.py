@@ -68,8 +68,8 @@ def record(clients: Sequence[str], releases: Iterable[str]) -> None:
     try:
         for name in releases:
             with running(name) as address:
-                for client, found in play_all(players, address).items():
-                    matrix.setdefault(client, {})[name] = found
+                for client, results in play_all(players, address).items():
+                    matrix.setdefault(client, {})[name] = results
             sys.stderr.write(f"{name}: {[matrix[client][name] for client in clients]}\n")
             save(matrix)
     finally:

@@ -63,15 +63,15 @@ TITLES = {
 """Kind of clients -> its title, what to know of it (with places for versions), and what its lines need not repeat."""
 
 
-def drawn(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
+def drawn(results: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
     """The page: for each kind of clients a table with a line for each client."""
     versions = _versions()
     return replaced(
         PAGE.read_text(encoding="utf-8"),
         MARK,
         HEAD
-        + "\n".join(_table(kind, clients, found, recorded, versions) for kind, clients in KINDS.items())
-        + _sum(found, recorded),
+        + "\n".join(_table(kind, clients, results, recorded, versions) for kind, clients in KINDS.items())
+        + _sum(results, recorded),
     )
 
 
@@ -108,8 +108,10 @@ def _cell(ours: str, real: str | None) -> str:
     return text if real in (ours, None) else f"{text} (Kafka: {real})"
 
 
-def _sum(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
-    cells = [(ours, recorded.get(client, {}).get(name)) for client, row in found.items() for name, ours in row.items()]
+def _sum(results: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
+    cells = [
+        (ours, recorded.get(client, {}).get(name)) for client, row in results.items() for name, ours in row.items()
+    ]
     played = sum(real is not None for _, real in cells)
     alike = sum(real == ours for ours, real in cells)
     return f"\n{len(cells)} cells. {played} also ran against real brokers; {alike} of these had the same result.\n"

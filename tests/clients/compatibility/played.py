@@ -24,14 +24,14 @@ def name_of(error: Exception) -> str:
 def answer(steps: Mapping[str, Callable[..., None]], name: Callable[[Any], str] = name_of) -> None:
     """Play what is asked, line by line; the name of what went wrong is the client's own."""
     for line in sys.stdin:
-        given = line.split()
+        arguments = line.split()
         for step, play in steps.items():
             try:
-                play(*given)
+                play(*arguments)
                 result = "ok"
             except Exception as error:  # noqa: BLE001 - any exception of a client is a result
                 result = name(error)
             write(f"{step} {result}")
-            if step == "produce" and (result != "ok" or len(given) > 2):
+            if step == "produce" and (result != "ok" or len(arguments) > 2):
                 break
         write("end")

@@ -39,9 +39,9 @@ def everyone() -> Iterator[list[Player]]:
 
 def server(servers: Servers, name: str) -> Server:
     """A cluster that plays the release."""
-    made = servers.fresh(settings=SETTINGS)
-    made.control("PUT", "/v1/versions", {"as_version": name})
-    return made
+    emulated = servers.fresh(settings=SETTINGS)
+    emulated.control("PUT", "/v1/versions", {"as_version": name})
+    return emulated
 
 
 def test_every_cell_was_played_against_a_real_broker() -> None:
@@ -69,19 +69,21 @@ def test_clients_come_as_far_as_with_a_real_broker(servers: Servers, some: list[
     """
     address = server(servers, name).addresses[0]
     expected = {client: RECORDED[client][name] for client in IN_CI}
-    found = play_all(some, address)
-    found |= {player.client: player.play(address) for player in some if found[player.client] != expected[player.client]}
-    assert found == expected
+    results = play_all(some, address)
+    results |= {
+        player.client: player.play(address) for player in some if results[player.client] != expected[player.client]
+    }
+    assert results == expected
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_the_whole_matrix(servers: Servers, everyone: list[Player]) -> None:
     """Play every client with every release; the page lists the results beside those of real brokers."""
-    found: dict[str, dict[str, str]] = {client: {} for client in CLIENTS}
+    results: dict[str, dict[str, str]] = {client: {} for client in CLIENTS}
     for name in NAMES:
         address = server(servers, name).addresses[0]
         for client, result in play_all(everyone, address).items():
-            found[client][name] = result
-    PAGE.write_text(drawn(found, RECORDED), encoding="utf-8")
-    assert found == RECORDED
+            results[client][name] = result
+    PAGE.write_text(drawn(results, RECORDED), encoding="utf-8")
+    assert results == RECORDED

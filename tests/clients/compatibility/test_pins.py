@@ -22,5 +22,5 @@ def test_a_pin_holds(servers: Servers, client: str, fetch: int, end_txn: int) ->
     finally:
         player.close()
     requests = server.control("GET", "/v1/journal?limit=1000")["entries"]
-    asked = {name: {each["version"] for each in requests if each["api"] == name} for name in ("Fetch", "EndTxn")}
-    assert asked == {"Fetch": {fetch}, "EndTxn": {end_txn}}
+    versions = {name: {each["version"] for each in requests if each["api"] == name} for name in ("Fetch", "EndTxn")}
+    assert versions == {"Fetch": {fetch}, "EndTxn": {end_txn}}

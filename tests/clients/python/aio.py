@@ -170,8 +170,8 @@ class Aio:
     async def offsets_for_time(self, timestamp_ms: int) -> dict[int, int]:
         consumer = await self._consumer()
         try:
-            found = await consumer.offsets_for_times(dict.fromkeys(self.partitions, timestamp_ms))
-            return {tp.partition: offset.offset for tp, offset in found.items()}
+            offsets = await consumer.offsets_for_times(dict.fromkeys(self.partitions, timestamp_ms))
+            return {tp.partition: offset.offset for tp, offset in offsets.items()}
         finally:
             await consumer.stop()
 

@@ -122,9 +122,9 @@ class KafkaPython:
 
     def offsets_for_time(self, timestamp_ms: int) -> dict[int, int]:
         consumer = self._consumer()
-        found = consumer.offsets_for_times(dict.fromkeys(self.partitions, timestamp_ms))
+        offsets = consumer.offsets_for_times(dict.fromkeys(self.partitions, timestamp_ms))
         consumer.close()
-        return {tp.partition: offset.offset for tp, offset in found.items()}
+        return {tp.partition: offset.offset for tp, offset in offsets.items()}
 
     def read_at(self, offsets: dict[int, int]) -> list[Record]:
         consumer = self._consumer()

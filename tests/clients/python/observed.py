@@ -44,10 +44,10 @@ class Observed:
 
     def __getattr__(self, call: str) -> Any:
         """Wrap a method so that its result is printed; return anything else as it is."""
-        found = getattr(self._inner, call)
-        if not callable(found) or call in NOT_OBSERVED:
-            return found
-        return lambda *arguments, **more: self._called(call, found, arguments, more)
+        attribute = getattr(self._inner, call)
+        if not callable(attribute) or call in NOT_OBSERVED:
+            return attribute
+        return lambda *arguments, **more: self._called(call, attribute, arguments, more)
 
     def _called(self, call: str, work: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
         if call == "close" and self._read:

@@ -128,14 +128,14 @@ class ReferenceProducer:
                 left + 0.01 if "never-times-out" in self.mutations else min(self.network.patience_s, max(left, 0.01))
             )
             try:
-                found = self._attempt(address, batch, patience_s)
+                answer = self._attempt(address, batch, patience_s)
             except Lost as error:
                 base = self._after_loss(batch, error)
                 if base is not None:
                     return base
                 self.network.pause(deadline)
                 continue
-            base = self._judge(batch, found, deadline)
+            base = self._judge(batch, answer, deadline)
             if base is not None:
                 if "writes-twice" in self.mutations:
                     self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request([batch]))
@@ -154,29 +154,29 @@ class ReferenceProducer:
         answered = [
             ((topic.name, each.index), each) for topic in answer.responses for each in topic.partition_responses
         ]
-        found = dict(answered)
+        answers = dict(answered)
         if "first-partition-for-all" in self.mutations:
-            found = dict.fromkeys(((each.topic, each.partition) for each in together), answered[0][1])
-        failed = any(each.error_code is not ErrorCode.NONE for each in found.values())
+            answers = dict.fromkeys(((each.topic, each.partition) for each in together), answered[0][1])
+        failed = any(each.error_code is not ErrorCode.NONE for each in answers.values())
         for each in () if failed and "repeats-what-was-written" in self.mutations else together[1:]:
-            if (each.topic, each.partition) in found:
-                self.early[id(each)] = found[each.topic, each.partition]
-        if (batch.topic, batch.partition) not in found:
+            if (each.topic, each.partition) in answers:
+                self.early[id(each)] = answers[each.topic, each.partition]
+        if (batch.topic, batch.partition) not in answers:
             raise Lost("no partition in the answer")
-        return found[batch.topic, batch.partition]
+        return answers[batch.topic, batch.partition]
 
     def _companions(self, address: str, batch: Batch) -> list[Batch]:
         """The first batches in the queue for other partitions of the same broker, numbered."""
-        found: dict[tuple[str, int], Batch] = {}
+        companions: dict[tuple[str, int], Batch] = {}
         for each in self.queue:
             place = each.topic, each.partition
             known = self.network.nodes.get(self.network.leaders.get(place, -1))
             if place != (batch.topic, batch.partition) and known == address and id(each) not in self.early:
-                found.setdefault(place, each)
-        for each in found.values():
+                companions.setdefault(place, each)
+        for each in companions.values():
             if each.sequence < 0:
                 self._number(each)
-        return list(found.values())
+        return list(companions.values())
 
     def _after_loss(self, batch: Batch, error: Lost) -> int | None:
         if "lost-answer-is-success" in self.mutations:
@@ -188,11 +188,11 @@ class ReferenceProducer:
         self.network.forget_leader(batch.topic, batch.partition)
         return None
 
-    def _judge(self, batch: Batch, found: Any, deadline: float) -> int | None:
+    def _judge(self, batch: Batch, answer: Any, deadline: float) -> int | None:
         """The base offset, or None to try again. Raises Refused."""
-        code = found.error_code
+        code = answer.error_code
         if code is ErrorCode.NONE:
-            return int(found.base_offset)
+            return int(answer.base_offset)
         if "error-is-success" in self.mutations:
             return -1
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER and "duplicate-is-error" not in self.mutations:

@@ -136,9 +136,9 @@ class ShareMember:
         self.sessions.pop(address, None)
         self.network.forget_leader(*place)
 
-    def _acquired(self, place: Place, found: Any) -> list[dict[str, Any]]:
-        mine = {o for each in found.acquired_records for o in range(each.first_offset, each.last_offset + 1)}
-        data, at = bytes(found.records or b""), 0
+    def _acquired(self, place: Place, answer: Any) -> list[dict[str, Any]]:
+        mine = {o for each in answer.acquired_records for o in range(each.first_offset, each.last_offset + 1)}
+        data, at = bytes(answer.records or b""), 0
         records: list[dict[str, Any]] = []
         while len(data) - at >= HEADER_BYTES:
             batch = RecordBatch(data, at)
@@ -163,10 +163,12 @@ class ShareMember:
 
     def commit(self) -> None:
         """Send the acknowledgements. Raises Refused."""
-        given, self.given = self.given, {}
-        if "acknowledges-nothing" in self.mutations and len(given.get(("t", 0), ())) > 1:  # the probe comes alone
+        acknowledgements, self.given = self.given, {}
+        if (
+            "acknowledges-nothing" in self.mutations and len(acknowledgements.get(("t", 0), ())) > 1
+        ):  # the probe comes alone
             return
-        for (topic, partition), types in given.items():
+        for (topic, partition), types in acknowledgements.items():
             address = self.network.leader(topic, partition, time.monotonic() + DEADLINE_S)
             batches = [AcknowledgementBatch(offset, offset, [kind]) for offset, kind in sorted(types.items())]
             topics = [AcknowledgeTopic(self._id(topic), [AcknowledgePartition(partition, batches)])]

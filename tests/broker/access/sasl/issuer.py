@@ -28,8 +28,8 @@ class Issuer:
 
     def add(self, key_id: str, *, curve: bool = False) -> None:
         """Make another key, which signs from now on."""
-        made = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
-        self._keys[key_id] = made
+        private_key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
+        self._keys[key_id] = private_key
 
     def key_set(self) -> str:
         """The public keys as JSON."""
@@ -66,8 +66,8 @@ class Issuer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
-                found = issuer.grant(self.headers["authorization"], body, now_s)
-                self._answer(401 if found is None else 200, json.dumps(found or {"error": "invalid_client"}))
+                grant = issuer.grant(self.headers["authorization"], body, now_s)
+                self._answer(401 if grant is None else 200, json.dumps(grant or {"error": "invalid_client"}))
 
             def _answer(self, status: int, text: str) -> None:
                 issuer.asked.append(self.path)

@@ -17,8 +17,8 @@ _SBIN = "/usr/sbin:/usr/local/sbin"
 def missing() -> str | None:
     """What this machine needs for it; ``None``: nothing."""
     path = f"{os.environ.get('PATH', '')}:{_SBIN}"
-    found = all(shutil.which(name, path=path) for name in ("krb5kdc", "kdb5_util", "kadmin.local", "kinit"))
-    return None if found else "apt-get install krb5-kdc krb5-admin-server krb5-user"
+    installed = all(shutil.which(name, path=path) for name in ("krb5kdc", "kdb5_util", "kadmin.local", "kinit"))
+    return None if installed else "apt-get install krb5-kdc krb5-admin-server krb5-user"
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ def realm(folder: Path) -> Iterator[Realm]:
         "KRB5_KDC_PROFILE": str(profile),
         "KRB5RCACHENAME": f"dfl:{folder}",
     }
-    made = Realm(folder, environment)
-    made.run("kdb5_util", "create", "-s", "-P", "master", "-r", REALM)
-    made.run("krb5kdc", "-P", str(folder / "pid"))  # it goes to the background once it listens
+    new_realm = Realm(folder, environment)
+    new_realm.run("kdb5_util", "create", "-s", "-P", "master", "-r", REALM)
+    new_realm.run("krb5kdc", "-P", str(folder / "pid"))  # it goes to the background once it listens
     try:
-        yield made
+        yield new_realm
     finally:
         os.kill(int((folder / "pid").read_text()), 15)

@@ -32,15 +32,15 @@ TOKENS = st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=8).map(b""
 @given(tokens=st.lists(TOKENS, min_size=1, max_size=3))
 def test_any_bytes_are_answered_or_refused(make: Callable[[], Exchange], tokens: list[bytes]) -> None:
     """Nothing else happens, and no client authenticates without the password."""
-    made = make()
+    exchange = make()
     try:
         for token in tokens:
-            assert isinstance(made.step(token), bytes)
-            if made.identity is not None:
+            assert isinstance(exchange.step(token), bytes)
+            if exchange.identity is not None:
                 break
     except Refused:
         pass
-    known = made.identity is not None and not isinstance(made, OAuthBearerExchange)
+    known = exchange.identity is not None and not isinstance(exchange, OAuthBearerExchange)
     assert not (known and not any(b"pencil" in token for token in tokens))
 
 

@@ -100,10 +100,10 @@ def need_kerberos() -> None:
 def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Realm, Server, str]]:
     """A realm, a cluster with a keytab, and the address of its listener."""
     need_kerberos()
-    with realm(tmp_path_factory.mktemp("realm")) as made, pytest.MonkeyPatch.context() as patch:
+    with realm(tmp_path_factory.mktemp("realm")) as kerberos, pytest.MonkeyPatch.context() as patch:
         for name in ("KRB5_CONFIG", "KRB5RCACHENAME"):
-            patch.setenv(name, made.environment[name])
-        keytab = made.keytab("kafka/localhost")
+            patch.setenv(name, kerberos.environment[name])
+        keytab = kerberos.keytab("kafka/localhost")
         (port,) = free_ports(1)
         settings = {
             "sasl.enabled.mechanisms": "GSSAPI",
@@ -115,7 +115,7 @@ def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Realm
             ),
         }
         server = Server(start(settings=settings, listeners=[f"SASL_PLAINTEXT://localhost:{port}"], topics=["t"]))
-        yield made, server, f"localhost:{port}"
+        yield kerberos, server, f"localhost:{port}"
         server.process.stop()
 
 
@@ -132,10 +132,10 @@ def ask(environment: dict[str, str], address: str) -> subprocess.CompletedProces
 @pytest.mark.timeout(240)
 def test_a_client_with_a_ticket_logs_in(kerberized: tuple[Realm, Server, str]) -> None:
     """As the user that the rules make of its principal: only that one may see topics. Without a ticket it may not."""
-    made, _, address = kerberized
-    assert "'t'" in ask(made.login("alice"), address).stdout
-    assert ask(made.login("bob"), address).stdout.strip() == "[]"
-    refused = ask({**made.environment, "KRB5CCNAME": f"FILE:{made.folder}/none"}, address)
+    kerberos, _, address = kerberized
+    assert "'t'" in ask(kerberos.login("alice"), address).stdout
+    assert ask(kerberos.login("bob"), address).stdout.strip() == "[]"
+    refused = ask({**kerberos.environment, "KRB5CCNAME": f"FILE:{kerberos.folder}/none"}, address)
     assert (refused.returncode == 0, refused.stdout) == (False, "")
 
 
@@ -143,8 +143,8 @@ def test_a_client_with_a_ticket_logs_in(kerberized: tuple[Realm, Server, str]) -
 def test_the_java_client_logs_in(kerberized: tuple[Realm, Server, str], tmp_path: Path) -> None:
     """With its own keytab; not with a key that the realm does not know."""
     need_kafka()
-    made, server, address = kerberized
-    keytab = made.keytab("ALICE")
+    kerberos, server, address = kerberized
+    keytab = kerberos.keytab("ALICE")
 
     def run(principal: str) -> subprocess.CompletedProcess[str]:
         file = tmp_path / "client.properties"
@@ -152,7 +152,12 @@ def test_the_java_client_logs_in(kerberized: tuple[Realm, Server, str], tmp_path
             "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI\nsasl.kerberos.service.name=kafka\n"
             f'sasl.jaas.config={LOGIN} keyTab="{keytab}" principal="{principal}@{REALM}";\n'
         )
-        command = ["java", f"-Djava.security.krb5.conf={made.environment['KRB5_CONFIG']}", "-cp", f"{kafka_libs()}/*"]
+        command = [
+            "java",
+            f"-Djava.security.krb5.conf={kerberos.environment['KRB5_CONFIG']}",
+            "-cp",
+            f"{kafka_libs()}/*",
+        ]
         tool = ["org.apache.kafka.tools.ClusterTool", "cluster-id", "--bootstrap-server", address]
         return subprocess.run(
             [*command, *tool, "--command-config", str(file)], capture_output=True, text=True, check=False, timeout=90

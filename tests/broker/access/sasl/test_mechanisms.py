@@ -39,8 +39,8 @@ def test_the_command_line_refuses_such_a_listener() -> None:
     listener = ("--listener", "SASL_PLAINTEXT://127.0.0.1:0")
     with pytest.raises(OptionError, match="GSSAPI"):
         parse(gather(listener, {}))
-    made = parse(gather((*listener, "--set", "sasl.enabled.mechanisms=SCRAM-SHA-512"), {}))
-    assert made.listeners[0][1].has_sasl
+    options = parse(gather((*listener, "--set", "sasl.enabled.mechanisms=SCRAM-SHA-512"), {}))
+    assert options.listeners[0][1].has_sasl
 
 
 def test_a_listener_keeps_what_it_was_opened_with() -> None:

@@ -27,11 +27,11 @@ def exchange(**known: UserScramCredentialRecord) -> ScramExchange:
 
 def test_the_example_of_rfc_7677() -> None:
     """The exchange of RFC 7677 is reproduced byte by byte."""
-    made = exchange(user=stored())
-    assert made.step(FIRST) == CHALLENGE
-    assert made.identity is None
-    assert made.step(FINAL) == SIGNATURE
-    assert made.identity == Identity("user")
+    scram = exchange(user=stored())
+    assert scram.step(FIRST) == CHALLENGE
+    assert scram.identity is None
+    assert scram.step(FINAL) == SIGNATURE
+    assert scram.identity == Identity("user")
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,17 @@ def test_the_example_of_rfc_7677() -> None:
 )
 def test_a_proof_that_proves_nothing(final: bytes) -> None:
     """A wrong proof of the password is refused without a reason, and gives no identity."""
-    made = exchange(user=stored())
-    made.step(FIRST)
+    scram = exchange(user=stored())
+    scram.step(FIRST)
     with pytest.raises(Refused) as refused:
-        made.step(final)
-    assert (refused.value.message, made.identity) == (None, None)
+        scram.step(final)
+    assert (refused.value.message, scram.identity) == (None, None)
 
 
 def test_names_are_unescaped() -> None:
     """=2C is a comma, =3D an equals sign."""
-    made = exchange(**{"a,b=c": stored("a,b=c")})
-    assert made.step(b"n,,n=a=2Cb=3Dc,r=x").startswith(b"r=x%hv")
+    scram = exchange(**{"a,b=c": stored("a,b=c")})
+    assert scram.step(b"n,,n=a=2Cb=3Dc,r=x").startswith(b"r=x%hv")
 
 
 def test_an_authorization_id_has_to_be_the_user_s() -> None:
@@ -77,9 +77,9 @@ def test_too_few_iterations_are_not_taken() -> None:
 
 def test_a_token_is_looked_up_instead_of_a_user() -> None:
     """Its extension makes the name a token id; other extensions are ignored."""
-    asked = FIRST + b",tokenauth=true"
+    first = FIRST + b",tokenauth=true"
     assert exchange(user=stored()).step(FIRST + b",other=x").startswith(b"r=")
     with pytest.raises(Refused):
-        exchange(user=stored()).step(asked)
+        exchange(user=stored()).step(first)
     tokens = {"user": Token("alice", b"proof", 7)}
-    assert ScramExchange(1, lambda _: None, lambda: "n", tokens.get).step(asked).endswith(b"i=4096")
+    assert ScramExchange(1, lambda _: None, lambda: "n", tokens.get).step(first).endswith(b"i=4096")

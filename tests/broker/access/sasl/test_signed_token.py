@@ -141,8 +141,8 @@ async def test_the_first_tokens_wait_for_the_same_keys() -> None:
     issuer = Issuer()
     with issuer.served(NOW_MS // 1000) as address:
         keys = KeySet(f"{address}/keys", REFRESH_MS)
-        found = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
-    assert [token for token, _ in found] == [b""] * 3
+        responses = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
+    assert [token for token, _ in responses] == [b""] * 3
     assert len(issuer.asked) == 1
 
 
@@ -152,8 +152,8 @@ async def test_tokens_that_wait_for_keys_in_vain_are_refused() -> None:
     with issuer.served(NOW_MS // 1000) as address:
         pass
     keys = KeySet(f"{address}/keys", REFRESH_MS)
-    found = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
-    assert found == [(INVALID, None)] * 3
+    responses = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
+    assert responses == [(INVALID, None)] * 3
 
 
 def test_the_demands_are_those_of_the_settings() -> None:

@@ -72,18 +72,18 @@ def test_cipher_suites_limit_what_is_offered(tmp_path: Path) -> None:
     trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(path))
     texts = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
 
-    def made(suites: str) -> ssl.SSLContext:
+    def context_with(suites: str) -> ssl.SSLContext:
         context = context_of(BrokerSettings(1, {**texts, "ssl.cipher.suites": suites}), ENDPOINT)
         assert context is not None
         return context
 
-    older = made("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
+    older = context_with("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
     names = [each["name"] for each in older.get_ciphers() if each["protocol"] != "TLSv1.3"]
     assert names == ["ECDHE-RSA-AES128-GCM-SHA256"]
     assert older.maximum_version is ssl.TLSVersion.TLSv1_2
-    assert made("TLS_AES_128_GCM_SHA256").minimum_version is ssl.TLSVersion.TLSv1_3
-    both = made("TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
+    assert context_with("TLS_AES_128_GCM_SHA256").minimum_version is ssl.TLSVersion.TLSv1_3
+    both = context_with("TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
     assert (both.minimum_version, both.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
     for wrong in ("TLS_NO_WITH_SUCH", "nonsense"):
         with pytest.raises(TlsError, match="suites"):
-            made(wrong)
+            context_with(wrong)

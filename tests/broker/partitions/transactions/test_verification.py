@@ -258,12 +258,12 @@ async def offsets(stage: Stage, version: int, producer: tuple[int, int] = (1000,
 async def test_GRP_12_offsets_are_verified_or_added_by_version(stage: Stage, version: int) -> None:
     """Added from v5; before, 120 where the version knows it, else 48."""
     stage.topic("__consumer_offsets", 4)
-    found = await offsets(stage, version)
+    code = await offsets(stage, version)
     if version >= 5:
-        assert not isinstance(found, int)
+        assert not isinstance(code, int)
         assert partitions(stage) == {("foo", 0), ("__consumer_offsets", 2)}
     else:
-        assert found == (120 if version == 4 else 48)
+        assert code == (120 if version == 4 else 48)
         assert partitions(stage) == {("foo", 0)}
 
 

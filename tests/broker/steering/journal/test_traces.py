@@ -55,13 +55,13 @@ class Collector:
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     """One that listens."""
-    made = Collector()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.05})
+    new_collector = Collector()
+    thread = threading.Thread(target=new_collector.server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    yield made
-    made.server.shutdown()
+    yield new_collector
+    new_collector.server.shutdown()
     thread.join()
-    made.server.server_close()
+    new_collector.server.server_close()
 
 
 def stopped(server: ServerProcess, collector: Collector, name: str) -> list[Any]:
@@ -94,12 +94,12 @@ def test_a_produce_request_is_a_child_of_the_producers_span(collector: Collector
     (span,) = stopped(server, collector, "Produce orders")
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
     assert 0 < span.end_time_unix_nano - span.start_time_unix_nano < 10 * 10**9
-    found = attributes(span)
-    assert found["messaging.system"] == "kafka"
-    assert found["messaging.destination.name"] == "orders"
-    assert found["messaging.client.id"] == "app"
-    assert found["kafka.broker.id"] == 1
-    assert found["user_agent.original"].startswith("confluent-kafka-python")
+    span_attributes = attributes(span)
+    assert span_attributes["messaging.system"] == "kafka"
+    assert span_attributes["messaging.destination.name"] == "orders"
+    assert span_attributes["messaging.client.id"] == "app"
+    assert span_attributes["kafka.broker.id"] == 1
+    assert span_attributes["user_agent.original"].startswith("confluent-kafka-python")
     assert not span.status.code
 
 
