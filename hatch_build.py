@@ -27,7 +27,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip 22 and 23 try all versions o
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "UNDERSTUDY_COMPILE"
-_CONTROL_API = re.compile(r"^( *(?:from|import) )(?=control_api\b)", re.MULTILINE)
+_CONTROL_API = re.compile(r"^( *(?:from |import |\"))(?=control_api\b)", re.MULTILINE)
+"""Its name in an import, or as the key of the table of lazy imports."""
 _MYPYC = """
 import os, sys
 from mypyc.build import mypycify

@@ -11,7 +11,7 @@ from control_api.fields import About
 from control_api.verb import Removed, Verb
 
 if TYPE_CHECKING:
-    from understudy.fault_actions import Action, Disconnect, Error
+    from control_api.fault_actions import Action, Disconnect, Error
 else:  # Python's alternatives to JSON, which only type checkers need
     Action = Disconnect = Error = Any
 

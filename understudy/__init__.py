@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from understudy.version import __version__
 
 if TYPE_CHECKING:
+    from control_api.fault_actions import Delay, Disconnect, Drop, Error
     from understudy.aio import AsyncCluster, AsyncFault, aconnect, astart
     from understudy.client import Cluster, Fault, connect, start
     from understudy.errors import ConformanceError, ControlError, StartError, UnderstudyError, UnmetFaults, Unreachable
-    from understudy.fault_actions import Delay, Disconnect, Drop, Error
 
 HOMES = {
-    "understudy.fault_actions": ("Delay", "Disconnect", "Drop", "Error"),
+    "control_api.fault_actions": ("Delay", "Disconnect", "Drop", "Error"),
     "understudy.aio": ("AsyncCluster", "AsyncFault", "aconnect", "astart"),
     "understudy.client": ("Cluster", "Fault", "connect", "start"),
     "understudy.errors": (

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Never, Self, Unpack
 
+from control_api.fault_actions import wire
 from understudy import results
 from understudy.aio.resource import Ask
 from understudy.aio.verbs import FaultsVerbs, FaultVerbs, JournalVerbs, SnapshotsVerbs, SnapshotVerbs
 from understudy.aio.waiting import Pending, pending
-from understudy.fault_actions import wire
 from understudy.from_json import build
 from understudy.options import DOES, FaultOptions, JournalQuery, check, named
 

@@ -1,10 +1,10 @@
 """Administration: what is reported as done is done, and rejected requests are reported."""
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.fault_actions import Disconnect
 
 NEEDS = "admin"
 AGAIN = "Repeats the request, at the new controller if the response names another one."

@@ -2,13 +2,13 @@
 
 import time
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.connection import LOST, check_written
 from understudy.exam.scenarios.consumers import check_read
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 from understudy.options import FaultOptions
 
 DEAD = {"brokers.*.port": 1}

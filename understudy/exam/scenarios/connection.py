@@ -5,11 +5,11 @@ Reconnecting is what a library SHOULD do: one that reports the lost connection h
 
 from typing import Any
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised, Producer
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 
 LOST = "Records that the application handed over, because the client never gets connected."
 RECONNECT = "Closes the connection, connects again after a back-off, and repeats the request."

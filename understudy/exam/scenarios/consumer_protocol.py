@@ -2,6 +2,7 @@
 
 import time
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.level import Level
@@ -15,7 +16,6 @@ from understudy.exam.scenarios.groups import (
     committed,
 )
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 
 NEEDS = "consumer consumer_protocol"
 COMMITS = f"{NEEDS} commit_offsets"

@@ -2,11 +2,11 @@
 
 import time
 
+from control_api.fault_actions import Disconnect, Error
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect, Error
 
 NEEDS = "consumer"
 SKIPPED = "Records are skipped or read twice."

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 
 NEEDS = "consumer groups"
 COMMITS = f"{NEEDS} commit_offsets"

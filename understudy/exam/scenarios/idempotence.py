@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
+from control_api.fault_actions import Disconnect, Error
 from understudy.client.steering import Fault
 from understudy.exam.driver import CallError
 from understudy.exam.exercise import Exercise, NotExercised, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect, Error
 
 NEEDS = "producer idempotence"
 TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."

@@ -3,11 +3,11 @@
 import time
 from typing import Any
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised, Producer
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 
 LOST = "Records that the library reported as written."
 RETRY = "Repeats the request until delivery.timeout.ms has passed."

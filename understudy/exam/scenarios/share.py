@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.scenario import Play, scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.exam.share_consumer import ShareConsumer, share_consumer
-from understudy.fault_actions import Disconnect
 
 NEEDS = "share_groups"
 COUNT: Final = 5

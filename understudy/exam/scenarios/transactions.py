@@ -2,10 +2,10 @@
 
 import time
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, Producer
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 
 NEEDS = "producer idempotence transactions"
 TORN = "A transaction that the application believes to be committed is missing, incomplete or duplicated."

@@ -1,11 +1,11 @@
 """Fetch sessions (KIP-227) of several partitions, and truncated logs (KIP-320)."""
 
+from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.consumers import SKIPPED
 from understudy.exam.scenarios.values import numbered
-from understudy.fault_actions import Disconnect
 from understudy.options import FaultOptions
 
 EPOCHS, NOT_LEADER = "OffsetForLeaderEpoch", "NOT_LEADER_OR_FOLLOWER"
