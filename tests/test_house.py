@@ -67,8 +67,8 @@ REGISTRIES = tuple(
 )
 MACHINE_PATHS = re.compile(r"(?<![\w.$}/])/(?:wor" + r"k|roo" + r"t|home/\w+)/")
 VERBS_AS_NAMES = {"asked", "found", "given", "made"}
-VALUES_NAMED_BY_VERBS = {"broker": 5, "control_api": 2, "pipeline": 5, "simulator": 5, "tests": 1020, "understudy": 3}
-"""Area -> how many of these names it has at most, with a few for work that is under way. Only lower them."""
+VALUES_NAMED_BY_VERBS = {"broker": 3, "control_api": 2, "pipeline": 0, "simulator": 0, "tests": 980, "understudy": 1}
+"""Area -> how many of these names it has at most. Only lower them."""
 VAGUE_NAMES = re.compile(r"(?:Manager|Helper|Helpers|Util|Utils|Service)$", re.IGNORECASE)
 
 

@@ -51,6 +51,11 @@ def answers(verb: str) -> Callable[[F], F]:
 def function_of(verb: Verb) -> Function:
     """Return the function of a verb, importing its module if necessary."""
     if verb.name not in _FUNCTIONS:
-        group = verb.name.partition(" ")[0]
-        import_module(f"broker.control.{_MODULES.get(verb.name) or _MODULES.get(group, group)}")
+        import_module(module_of(verb))
     return _FUNCTIONS[verb.name]
+
+
+def module_of(verb: Verb) -> str:
+    """Return the name of the module that registers the function of a verb."""
+    group = verb.name.partition(" ")[0]
+    return f"broker.control.{_MODULES.get(verb.name) or _MODULES.get(group, group)}"

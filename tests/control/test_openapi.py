@@ -18,7 +18,7 @@ from starlette.responses import Response
 import broker.control
 from broker.control.openapi import document as described
 from broker.control.request import ControlRequest
-from broker.control.verbs import function_of
+from broker.control.verbs import function_of, module_of
 from broker.options import parse
 from control_api.fields import kind_of
 from control_api.verb import Verb
@@ -41,6 +41,11 @@ def document(plane: ControlPlane) -> dict[str, Any]:
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Method, path and description of each verb."""
     return [(method.upper(), path, what) for path, verbs in document["paths"].items() for method, what in verbs.items()]
+
+
+def test_each_verb_is_in_the_module_that_its_first_call_imports() -> None:
+    """A server answers any verb first: the module that is imported for it registers its function."""
+    assert [verb.name for verb in VERBS if function_of(verb).__module__ != module_of(verb)] == []
 
 
 def test_every_verb_is_described(document: dict[str, Any]) -> None:
