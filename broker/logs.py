@@ -1,7 +1,7 @@
 """Logging by structlog to stderr, as text or as JSON, from a level on.
 
-structlog is imported for the first event: most servers have none before their first client, and it takes a tenth of
-the time of a start.
+structlog is imported for the first event, or a moment after the start: most servers have none before their first
+client, and it takes a tenth of the time of a start.
 """
 
 import logging
@@ -26,8 +26,7 @@ class Logger:
     def __getattr__(self, level: str) -> Any:
         import structlog  # noqa: PLC0415 - see above
 
-        while _waiting:
-            _waiting.pop()()
+        prepare_logging()
         return getattr(structlog.get_logger(self._name), level)
 
 
@@ -42,6 +41,14 @@ def configure_logging(log_format: str, level: str) -> None:
     """Configure logging, once per process. ``log_format`` is ``console`` or ``json``."""
     _waiting[:] = [lambda: _configure(log_format, LEVELS[level])]
     logging.basicConfig(stream=sys.stderr, level=LEVELS[level])
+
+
+def prepare_logging() -> None:
+    """Import structlog and configure it now: an event may come when no file can be opened any more."""
+    import structlog  # noqa: F401, PLC0415
+
+    while _waiting:
+        _waiting.pop()()
 
 
 def _configure(log_format: str, level: int) -> None:

@@ -1,21 +1,19 @@
 """What a test run sets by itself, however it was started: signal dispositions, file mode, environment.
 
 `make test` in a shell, under nohup, in the background of a script and in CI inherit different ones. Servers,
-clients and tools that tests start inherit them from here. And at the end of a file of tests, nothing of it is left.
+clients and tools that tests start inherit them from here. And at the end of a file of tests, no thread of it is left.
 """
 
 import gc
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures.thread import _threads_queues
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 import pytest
 
@@ -26,9 +24,6 @@ DISPOSITIONS: Mapping[signal.Signals, object] = {
     signal.SIGPIPE: signal.SIG_IGN,  # as Python sets it
 }
 UMASK = 0o022
-TASKS, DESCRIPTORS = Path("/proc/self/task"), Path("/proc/self/fd")
-OF_LIBRDKAFKA = "rdk:"
-"""How the names of its threads begin."""
 GRACE_S = 10.0
 """A thread that is ending may take so long on a busy machine."""
 _OF_TERMINALS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
@@ -39,8 +34,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 def pytest_configure(config: pytest.Config) -> None:
     """Before anything is started."""
     config.pluginmanager.register(Failures())
-    if TASKS.exists():
-        config.pluginmanager.register(Leftovers())
+    config.pluginmanager.register(Leftovers())
     for number, disposition in DISPOSITIONS.items():
         if signal.getsignal(number) in {signal.SIG_IGN, signal.SIG_DFL, None}:  # pytest has none of its own
             signal.signal(number, disposition)  # type: ignore[arg-type]
@@ -77,11 +71,7 @@ class Failures:
 
 
 class Leftovers:
-    """A file of tests leaves no listening socket, no client of librdkafka and no thread that would keep the process.
-
-    They write into the output of later tests, hold their ports, or end as their ResourceWarning. What a fixture of the
-    session has opened is from another file, and stays.
-    """
+    """A file of tests leaves no thread that would keep the process. Those of a session's fixture are another file's."""
 
     def __init__(self) -> None:
         self._before: set[str] | None = None
@@ -116,25 +106,9 @@ class Leftovers:
 
 
 def leftovers() -> set[str]:
-    """What this process has open now: one name each."""
+    """The threads that would keep this process: one name each."""
     pooled = set(_threads_queues)  # an idle one ends with its pool, and does not keep the process
-    found = {f"thread {each.name}" for each in threading.enumerate() if not each.daemon and each not in pooled}
-    for task in TASKS.iterdir():
-        with suppress(OSError):  # it has ended
-            name = (task / "comm").read_text(encoding="utf-8").strip()
-            if name.startswith(OF_LIBRDKAFKA):
-                found.add(f"native thread {task.name} {name}")
-    for descriptor in DESCRIPTORS.iterdir():
-        with suppress(OSError):
-            name = str(descriptor.readlink())
-            if name.startswith("socket:") and _listens(int(descriptor.name)):
-                found.add(f"listening {name}")
-    return found
-
-
-def _listens(descriptor: int) -> bool:
-    with socket.socket(fileno=os.dup(descriptor)) as copy:
-        return bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    return {f"thread {each.name}" for each in threading.enumerate() if not each.daemon and each not in pooled}
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from broker.control.hosting import Build, Clusters, Hosted
 from broker.control.recorder import Recorder
 from broker.control.server import ControlOptions, open_control
-from broker.logs import Logger, configure_logging
+from broker.logs import Logger, configure_logging, prepare_logging
 from broker.server import file_limits
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import PortTaken
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 _log = Logger(__name__)
 EXIT_CANNOT_START = 1
+_FIRST_CLIENTS_S = 0.1
+"""For so long after the start, clients go before imports that can wait."""
 _REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
 
 
@@ -191,6 +193,7 @@ async def _serve(
             else:
                 gc.freeze()  # modules and classes stay alive; collecting them would only delay requests
                 afterwards()
+                loop.call_later(_FIRST_CLIENTS_S, prepare_logging)
                 await stopped.wait()
             served.stop()
         tasks.cancel_scope.cancel()

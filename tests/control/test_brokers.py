@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from broker.cluster.reset import reset
 from broker.cluster.startup import endpoints_of
@@ -400,3 +401,32 @@ def test_one_of_two_log_directories_fails(plane_of: ControlPlaneOf) -> None:
     until(lambda: [part.leader for part in topic.show().partitions] == [1, 1], "the elections")
     broker.fail_log_dir()
     until(lambda: sorted(part.leader for part in topic.show().partitions) == [-1, 1], "the loss of a leader")
+
+
+@pytest.mark.verb("controllers add", "controllers remove", "controllers kill", "controllers stop", "controllers start")
+def test_controllers_come_and_go_while_a_client_creates_topics(plane_of: ControlPlaneOf) -> None:
+    """The next controller creates the topic: after a kill when the others miss the active one."""
+    plane = plane_of(controllers=3, features={"kraft.version": 1}, seed=1)
+    admin, controllers = AdminClient({"bootstrap.servers": plane.bootstrap}), plane.kafka.controllers
+
+    def active() -> int:
+        """The id of the active controller."""
+        return next(each.id for each in plane.kafka.info().controllers if each.active)
+
+    stopped = active()
+    controllers[stopped].stop()
+    admin.create_topics([NewTopic("a", 1, 1)])["a"].result(60)
+    controllers[stopped].start()
+    plane.kafka.clock.freeze()
+    controllers[active()].kill()
+    created = admin.create_topics([NewTopic("b", 1, 1)])["b"]
+
+    def later() -> bool:
+        """Half a second later, whether the topic is there."""
+        plane.kafka.clock.advance(ms=500)
+        return created.done()
+
+    until(later, "the election")
+    created.result(60)
+    controllers[controllers.add().id].remove()
+    assert {"a", "b"} <= set(admin.list_topics(timeout=60).topics)

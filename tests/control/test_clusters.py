@@ -41,7 +41,7 @@ def produce(cluster: Cluster, value: bytes) -> None:
 
 
 def consumed(cluster: Cluster) -> list[bytes]:
-    """The values that a consumer group reads from t, at least one."""
+    """The values that a consumer group reads from t, at least one, up to the end of a partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -51,11 +51,11 @@ def consumed(cluster: Cluster) -> list[bytes]:
         }
     )
     consumer.subscribe(["t"])
-    found = []
-    while (message := until(lambda: consumer.poll(0.2), "the end")).error() is None:
-        found.append(message.value() or b"")
+    values: list[bytes] = []
+    while (message := until(lambda: consumer.poll(0.2), "the end")).error() is None or not values:
+        values += [message.value() or b""] if message.error() is None else []
     consumer.close()
-    return found
+    return values
 
 
 @pytest.mark.verb("clusters create", "clusters list", "clusters delete")

@@ -95,14 +95,14 @@ def test_a_controller_that_is_not_active_refuses(cluster: InProcess) -> None:
 
 def test_a_request_waits_for_the_next_controller(cluster: InProcess) -> None:
     """The active controller is killed: after controller.quorum.fetch.timeout.ms there is another, in the next epoch."""
-    cluster.control("POST", "/v1/clock/freeze")
+    cluster.freeze()
     killed = cluster.control("POST", "/v1/controllers/3000/kill")
     assert (killed["state"], killed["controller"]) == ("down", -1)
     wire = cluster.wire()
     wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
-    cluster.control("POST", "/v1/clock/advance", {"ms": 1999})
+    cluster.advance(1999)
     assert not wire.has_answer()
-    cluster.control("POST", "/v1/clock/advance", {"ms": 1})
+    cluster.advance(1)
     assert wire.answer().topics[0].error_code is ErrorCode.NONE
     leader, epoch = led(cluster)
     assert leader in VOTERS[1:]
@@ -113,7 +113,7 @@ def test_a_request_waits_for_the_next_controller(cluster: InProcess) -> None:
 
 def test_a_controller_that_stops_hands_over(cluster: InProcess) -> None:
     """At once, without the clock; started again, it follows and has all records."""
-    cluster.control("POST", "/v1/clock/freeze")
+    cluster.freeze()
     assert cluster.control("POST", "/v1/controllers/3000/stop")["controller"] in VOTERS[1:]
     assert create(cluster.wire(), "a")[0] is ErrorCode.NONE
     cluster.control("POST", "/v1/controllers/3000/start")
@@ -124,21 +124,21 @@ def test_a_controller_that_stops_hands_over(cluster: InProcess) -> None:
 
 def test_without_a_majority_requests_time_out(cluster: InProcess) -> None:
     """The leader resigns after 3 s; a broker answers REQUEST_TIMED_OUT after 60 s, and serves its clients all along."""
-    cluster.control("POST", "/v1/clock/freeze")
+    cluster.freeze()
     for each in VOTERS[1:]:
         cluster.control("POST", f"/v1/controllers/{each}/kill")
     assert info(cluster)["controller"] == 3000
     wire = cluster.wire()
     wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
-    cluster.control("POST", "/v1/clock/advance", {"ms": 3000})
+    cluster.advance(3000)
     assert info(cluster)["controller"] == -1
     assert create(controller(cluster, 3000), "b") == (ErrorCode.NOT_CONTROLLER, "No controller appears to be active.")
-    cluster.control("POST", "/v1/clock/advance", {"ms": 56_999})
+    cluster.advance(56_999)
     assert not wire.has_answer()
-    cluster.control("POST", "/v1/clock/advance", {"ms": 1})
+    cluster.advance(1)
     assert wire.answer().topics[0].error_code is ErrorCode.REQUEST_TIMED_OUT
     cluster.control("POST", "/v1/controllers/3001/start")
-    cluster.control("POST", "/v1/clock/advance", {"ms": 2000})
+    cluster.advance(2000)
     assert create(cluster.wire(), "c")[0] is ErrorCode.NONE
     assert led(cluster)[1] == 2
 
@@ -159,14 +159,14 @@ def test_a_reset_starts_all_controllers(cluster: InProcess) -> None:
 
 def test_a_killed_broker_is_fenced_a_session_after_the_election(cluster: InProcess) -> None:
     """The next active controller knows of no earlier heartbeat, and gives all brokers a whole session."""
-    cluster.control("POST", "/v1/clock/freeze")
+    cluster.freeze()
     session_ms = 9000
     cluster.control("POST", "/v1/brokers/1/kill")
-    cluster.control("POST", "/v1/clock/advance", {"ms": 5000})
+    cluster.advance(5000)
     cluster.control("POST", "/v1/controllers/3000/kill")
     cluster.control("POST", "/v1/clock/advance", {"ms": 2000 + session_ms - 1})
     assert not info(cluster)["brokers"][0]["fenced"]
-    cluster.control("POST", "/v1/clock/advance", {"ms": 1})
+    cluster.advance(1)
     assert info(cluster)["brokers"][0]["fenced"]
 
 

@@ -65,7 +65,11 @@ TIMERS = {
     "coordination/share_state/machine.py Rounds.watch": (
         "coordination/share_state/test_share_state.py::test_idle_states_are_repeated_once"
     ),
-    "handlers/delete_records.py _others": (
+    "cluster/controllers.py ControllerLifecycle._follow": (
+        "control/test_controllers.py::test_a_request_waits_for_the_next_controller"
+    ),
+    "request/forwarding.py forward": "control/test_controllers.py::test_without_a_majority_requests_time_out",
+    "handlers/delete_records.py _wait_for_replicas": (
         "handlers/test_delete_records.py::test_a_follower_that_goes_on_too_late_is_a_timeout"
     ),
     "handlers/share_fetch.py _idle": "scenarios/groups/test_share_fetch.py::test_SHR_44_the_most_sessions",

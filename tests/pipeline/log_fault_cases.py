@@ -181,6 +181,16 @@ def leader_epoch_checkpoint(where: Planting, topic: str) -> Places:
 
 
 @plant
+def records_returned(where: Planting, topic: str) -> Places:
+    """The broker was killed before the log start of a DeleteRecords was on disk, and a later epoch follows."""
+    log = where.shelf(topic)
+    log.data(4)
+    log.data(1, leader_epoch=1)
+    log.epochs = [EpochEntry(0, 2), EpochEntry(1, 4)]
+    return {"records-returned": {(0, 0)}}
+
+
+@plant
 def high_watermark_beyond_end(where: Planting, topic: str) -> Places:
     """Consumers have been shown offsets that the log does not have any more."""
     log = where.shelf(topic)

@@ -48,8 +48,10 @@ def test_no_verb_touches_a_file_of_the_users(tmp_path: Path) -> None:
     """All verbs of the control plane, those that delete among them, in a directory and a journal with foreign files."""
     data, journal = tmp_path / "data", tmp_path / "journal"
     settings = {**QUICK, **AUTHORIZER}
-    process = start(brokers=2, topics=["t:2", "u:1"], settings=settings, journal=journal, data_dir=data)
-    for folder in (data / "broker-1", data / "broker-2", journal):
+    nodes = {"brokers": 2, "controllers": 3, "features": {"kraft.version": 1}}
+    process = start(**nodes, topics=["t:2", "u:1"], settings=settings, journal=journal, data_dir=data)
+    folders = [data / "broker-1", data / "broker-2", data / "controller-3001", journal]
+    for folder in folders:
         put(folder)
     before_snapshots = fill_with_sources(tmp_path / ".data.understudy-snapshots.mine")
     plane = ControlPlane(Server(process))
@@ -60,7 +62,7 @@ def test_no_verb_touches_a_file_of_the_users(tmp_path: Path) -> None:
             check_kept(data / "broker-1")
     plane.kafka.reset(disconnect=True)
     process.stop()
-    for folder in (data / "broker-1", data / "broker-2", journal):
+    for folder in folders:
         check_kept(folder)
     assert tree(tmp_path / ".data.understudy-snapshots.mine") == before_snapshots
 
