@@ -48,6 +48,8 @@ class Servers:
         self.stranded: list[str] = []
         """Partitions that stay without a leader in Kafka, too, until an operator elects one; and why."""
         self._left_out_before: dict[MarkerNote, None] = {}
+        self._raised: dict[tuple[int, int], int] = {}
+        """Producer id and epoch, where a fault raised it -> the epoch before."""
         self.leaves: Callable[[], None] = lambda: None
         """Called before the cluster goes back to a snapshot or is reset."""
         self._before: dict[int, dict[str, LogState]] = {}
@@ -244,9 +246,18 @@ class Servers:
             for runtime in node.coordinators.transactions.values():
                 known = runtime.machine.transactions.get(name)
                 if known is not None and known.producer_epoch < epoch:
+                    self._raised[known.producer_id, epoch] = known.producer_epoch
                     self._set_epoch(runtime, name, epoch)
                     return True
         return False
+
+    def epochs_before(self, producer_id: int, epoch: int) -> tuple[int, ...]:
+        """Return the epochs from which faults have raised a producer's epoch to this one, the oldest first."""
+        epochs: tuple[int, ...] = ()
+        while (producer_id, epoch) in self._raised:
+            epoch = self._raised[producer_id, epoch]
+            epochs = (epoch, *epochs)
+        return epochs
 
     @staticmethod
     def _set_epoch(runtime: TransactionCoordinator, name: str, epoch: int) -> None:

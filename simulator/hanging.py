@@ -18,7 +18,7 @@ does when all faults are over. Each other hanging transaction is a broken promis
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.coordination.coordinators import TRANSACTION_TOPIC
@@ -41,7 +41,8 @@ class Uncertain:
 
     ``epochs``: the epochs that its producer may have had; the epoch of a marker is that of the data, or the next one.
     ``at_ms``: when that was seen, on the brokers' clock. ``logged``: partition of ``__transaction_state``, offset and
-    leader epoch of the record that was not replicated; None if a marker was skipped.
+    leader epoch of the record that was not replicated; None if a marker was skipped. ``raised_from``: its epochs before
+    faults raised them while it was open.
     """
 
     transactional_id: str
@@ -50,6 +51,12 @@ class Uncertain:
     places: frozenset[Place]
     at_ms: int
     logged: tuple[int, int, int] | None = None
+    raised_from: tuple[int, ...] = ()
+
+    @property
+    def data_epochs(self) -> tuple[int, ...]:
+        """The epochs that its records may have."""
+        return *self.raised_from, *self.epochs
 
     def transactions(self, history: History) -> list[Transaction]:
         """Return the transaction; if its end was decided, also the one that its client has begun since, if any."""
@@ -58,7 +65,7 @@ class Uncertain:
             for each in history.transactions
             if each.name == self.transactional_id
             and each.producer_id == self.producer_id
-            and each.epoch in self.epochs
+            and each.epoch in self.data_epochs
             and each.begun_ms <= self.at_ms
         ]
         return own[-len(self.epochs) :]
@@ -122,11 +129,16 @@ class HangingTransactions:
         for each in self._loaded:
             assert each.logged is not None
             if self._is_lost(*each.logged):
-                yield each, UNREPLICATED
+                yield self._with_raised(each), UNREPLICATED
         for note in self._servers.left_out_markers:
             places = frozenset[Place]() if note.place is None else frozenset({note.place})
             epochs = note.producer_epoch - 1, note.producer_epoch
-            yield Uncertain(note.transactional_id, note.producer_id, epochs, places, note.at_ms), SKIPPED
+            skipped = Uncertain(note.transactional_id, note.producer_id, epochs, places, note.at_ms)
+            yield self._with_raised(skipped), SKIPPED
+
+    def _with_raised(self, uncertain: Uncertain) -> Uncertain:
+        raised_from = self._servers.epochs_before(uncertain.producer_id, uncertain.epochs[0])
+        return replace(uncertain, raised_from=raised_from) if raised_from else uncertain
 
     def _is_lost(self, index: int, offset: int, leader_epoch: int) -> bool:
         """Whether a record is not in the log of the leader, if there is one: its leader epoch ends before it there."""
@@ -145,7 +157,7 @@ class HangingTransactions:
                 partition = self._servers.cluster.partitions.get(place)
                 leader = None if partition is None else partition.logs.get(partition.state.leader)
                 own = None if leader is None else leader.producers.producers.get(each.producer_id)
-                if own is None or own.transaction_first_offset is None or own.producer_epoch not in each.epochs:
+                if own is None or own.transaction_first_offset is None or own.producer_epoch not in each.data_epochs:
                     continue
                 if not self._is_known(each.transactional_id, place):
                     first, epoch = own.transaction_first_offset, own.producer_epoch

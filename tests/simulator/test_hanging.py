@@ -37,13 +37,19 @@ def judged(history: History, servers: object, *loaded: Uncertain) -> tuple[list[
     return hanging.judged(history)
 
 
+def never_raised(_producer_id: int, _epoch: int) -> tuple[int, ...]:
+    """No fault has raised an epoch."""
+    return ()
+
+
 def cluster(*, lost: bool, **fields: Any) -> object:
     """A cluster whose log of transactions has the leader epoch 5 up to offset 10, or nothing of it."""
     epochs = SimpleNamespace(end_offset_for=lambda epoch, end: (epoch, end) if not lost else (epoch - 1, 4))
     leader = SimpleNamespace(epochs=epochs, log_end_offset=10)
     partition = SimpleNamespace(logs={1: leader}, state=SimpleNamespace(leader=1))
     partitions = {("__transaction_state", 0): partition}
-    return SimpleNamespace(cluster=SimpleNamespace(partitions=partitions), left_out_markers=[], **fields)
+    own = SimpleNamespace(partitions=partitions)
+    return SimpleNamespace(cluster=own, left_out_markers=[], epochs_before=never_raised, **fields)
 
 
 def test_one_transaction_is_excused_and_each_other_one_counts() -> None:
@@ -72,10 +78,24 @@ def test_a_skipped_marker_excuses_its_transaction() -> None:
     """The marker has the epoch after that of the data; the client may have begun the next transaction meanwhile."""
     own = [Transaction("x", "x.1", n, producer_id=7, epoch=n, begun_ms=n * 10) for n in (1, 2, 3, 4)]
     note = MarkerNote(30, "x", "left out", 7, 3, True, A)
-    broken, excused = judged(history(*own), SimpleNamespace(left_out_markers=[note]))
+    servers = SimpleNamespace(left_out_markers=[note], epochs_before=never_raised)
+    broken, excused = judged(history(*own), servers)
     assert [each.partition(" of x.1 ")[0] for each in excused] == ["transaction 2", "transaction 3"]
     assert excused[0].endswith(SKIPPED)
     assert [each.partition(" of x.1 ")[0] for each in broken] == ["transaction 1", "transaction 4"]
+
+
+def test_a_transaction_whose_epoch_was_raised_is_excused_by_the_epoch_of_its_records() -> None:
+    """A fault raised it from 3 to 32765 while it was open (seed 318758334); one of epoch 2 counts."""
+    own = [Transaction("x", "x.1", n, producer_id=7, epoch=n, begun_ms=n * 10) for n in (2, 3)]
+    note = MarkerNote(40, "x", "left out", 7, 32_766, False, A)
+    raised = {(7, 32_765): (3,)}
+    servers = SimpleNamespace(left_out_markers=[note], epochs_before=lambda *at: raised.get(at, ()))
+    broken, excused = judged(history(*own), servers)
+    assert [each.partition(" of x.1 ")[0] for each in excused] == ["transaction 3"]
+    assert [each.partition(" of x.1 ")[0] for each in broken] == ["transaction 2"]
+    servers.epochs_before = never_raised
+    assert len(judged(history(*own), servers)[0]) == 2
 
 
 def log_of(*states: tuple[str, TransactionState, int, frozenset[Place]], replicated: int) -> PartitionLog:
