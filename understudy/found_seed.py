@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any
 
 from understudy.fault_kinds import FAULTS
@@ -114,9 +115,13 @@ def difference(first: Outcome, again: Outcome) -> list[str]:
         if one != other:
             lines += [f"    first play:  {_piece(one)}", f"    second play: {_piece(other)}"]
             return [*lines, f"    likely cause: {_cause(one, other)}"]
+    pairs = zip_longest(first.story, again.story, fillvalue="")
+    line, other_line = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
     return [
         *lines,
         "    both plays sent and received the same bytes, but the program's log lines or faults differ",
+        f"    first play:  {line.strip()}",
+        f"    second play: {other_line.strip()}",
         "    likely cause: log lines with an id or a time that is not the run's",
     ]
 

@@ -1,5 +1,7 @@
 """pytest: tests with the fixture `sim` are played for each seed; a failure has seed, story and command."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.understudy.test_pytest_plugin import run
@@ -82,3 +84,5 @@ def test_the_first_difference_has_its_likely_cause() -> None:
     assert "first play:  at 0.000002 s, a sends: 5 bytes, checksum 00000008" in found
     assert "an id, a time or a random number" in found
     assert "another order of events" in "\n".join(difference(outcome(same, bytes_), outcome(same, order)))
+    stories = (replace(outcome(same), story=("1  starts", f"2  INFO object {at}")) for at in (7, 8))
+    assert "second play: 2  INFO object 8" in "\n".join(difference(*stories))
