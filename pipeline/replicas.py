@@ -1,6 +1,6 @@
 """Finds the logs of partitions below some paths, one per partition: the longest of several brokers' replicas."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from os import PathLike
 from typing import Final
@@ -32,7 +32,19 @@ def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker
     locations = [paths] if isinstance(paths, str | PathLike) else list(paths)
     partitions = [each for path in locations for each in logs_below(locate(path))]
     if not partitions:
-        raise FileNotFoundError(f"{', '.join(map(str, locations))}: no partition's log there")
+        raise no_log(locations)
+    return longest_replicas(partitions, topics=topics, broker=broker)
+
+
+def no_log(locations: Iterable[object]) -> FileNotFoundError:
+    """Return the error of paths below which no partition has a log."""
+    return FileNotFoundError(f"{', '.join(map(str, locations))}: no partition's log there")
+
+
+def longest_replicas(
+    partitions: Iterable[Partition], *, topics: Sequence[str] | None = None, broker: int | None = None
+) -> list[Partition]:
+    """Return the longest replica of each partition; the arguments and errors are those of `find_partitions`."""
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for each in partitions:
         if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):

@@ -8,12 +8,13 @@ import pyarrow as pa
 from pipeline.audits.history import READ, History
 from pipeline.audits.sidecar_files import PartitionFiles, index_entries
 from pipeline.decoding.columns import repeated
-from pipeline.directory import Partition
+from pipeline.directory import Partition, logs_below
 from pipeline.journal import JournalRange, cut, find_files, read_lines
+from pipeline.locations import locate
 from pipeline.pieces import Piece
 from pipeline.plan import plan_batches, plan_records, read_batches, read_records
 from pipeline.query import Query, record_schema
-from pipeline.replicas import find_partitions
+from pipeline.replicas import longest_replicas, no_log
 from pipeline.schemas import JOURNAL
 from pipeline.splits import SPLIT_BYTES, Split
 
@@ -56,8 +57,15 @@ _INDEX_BYTES: Final = SPLIT_BYTES // 200
 
 
 def logs_of(directories: Iterable[str], topics: Sequence[str] | None = None) -> list[Log]:
-    """Return every replica, or those of some topics, in some data directories."""
-    return [(directory, each) for directory in directories for each in find_partitions(directory, topics=topics)]
+    """Return every replica, or those of some topics, in some data directories; one of several may have none.
+
+    Raises:
+        FileNotFoundError: none of the directories has a log.
+    """
+    logs = {directory: logs_below(locate(directory)) for directory in directories}
+    if not any(logs.values()):
+        raise no_log(logs)
+    return [(directory, each) for directory, own in logs.items() for each in longest_replicas(own, topics=topics)]
 
 
 def whole(logs: Iterable[Log]) -> list[Piece]:

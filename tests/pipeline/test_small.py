@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.amounts import Amount, amount_of
 from pipeline.audits.findings import Finding, ask_all
+from pipeline.audits.logs import logs_of
 from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.commands import engines
 from pipeline.commands.engines import cores_of, is_left_to_spark, is_small, seconds_of, suits_spark
@@ -100,6 +101,18 @@ def test_a_broker_that_runs_writes_epochs_before_the_start_of_the_log(tmp_path: 
     epochs_ahead(Planting(tmp_path / "running"))
     (tmp_path / "running" / CLEAN_SHUTDOWN).unlink()
     assert between(tmp_path / "running", names) == {(names[1], "an epoch without an entry")}
+
+
+def test_a_broker_without_partitions_is_no_error_beside_others(tmp_path: Path) -> None:
+    """One of several brokers may have no replica, as where the controllers have the metadata log; all may not."""
+    where = Planting(tmp_path / "broker-2")
+    where.shelf("t").data(2)
+    where.close()
+    empty, filled = str(tmp_path / "broker-1"), str(tmp_path / "broker-2")
+    (tmp_path / "broker-1").mkdir()
+    assert {directory for directory, _ in logs_of([empty, filled])} == {filled}
+    with pytest.raises(FileNotFoundError, match="broker-1: no partition's log there"):
+        logs_of([empty])
 
 
 def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> None:
