@@ -1,5 +1,8 @@
 """The table of releases: whole, and in its newest column what the handlers serve."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from broker.cluster.emulation import feature_levels, listed_range, versions_of
@@ -24,6 +27,16 @@ def test_the_newest_release_is_what_is_served_anyway() -> None:
     assert newest.supported == SUPPORTED
     assert newest.levels == FRESH_LEVELS
     assert newest.has(Behaviour.SEQUENCE_BEGINS_AT_ZERO)
+
+
+def test_the_specification_lists_the_newest_version_of_every_api() -> None:
+    """core A.7; a row may be about several keys, and has the versions of 4.3 in brackets."""
+    page = Path(__file__).parents[2] / "docs" / "specification" / "core" / "a-connection.md"
+    rows = re.findall(
+        r"^\| ([\d, ]+) \| [^|]+ \| (?:\d+-)?(\d+)(?: \[.+\])? \|", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    listed = {int(key): int(newest) for keys, newest in rows for key in keys.split(", ")}
+    assert listed == {api.key: listed_range(api)[1] for api in APIS}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,9 +1,13 @@
 """The tables hold every public setting of Kafka 4.4, and nothing that Kafka would not accept itself."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from broker.options.released import setting_tables
 from broker.settings import BrokerSettings, docs
+from broker.settings.definition_order import as_defined
 from broker.settings.groups import validate
 from broker.settings.model import ConfigType, Row, UpdateMode, Visibility
 from broker.settings.releases import NAMES
@@ -16,6 +20,10 @@ PUBLIC = {"broker": 343 - 3 + 1 + 10, "topic": 33 + 4, "group": 17 + 4, "client 
 
 TABLES = {"broker": BROKER, "topic": TOPIC, "group": GROUP, "client metrics": CLIENT_METRICS}
 ALL_ROWS = [row for table in TABLES.values() for row in table.values()]
+
+SPECIFICATION = Path(__file__).parents[3] / "docs" / "specification" / "core"
+OF_THE_AUTHORIZER = {"allow.everyone.if.no.acl.found", "super.users"}
+"""Settings of StandardAuthorizer: KafkaConfig defines neither of them."""
 
 NEWER = (
     "errors.deadletterqueue.group.enable",
@@ -45,6 +53,23 @@ def test_every_public_name_of_kafka_has_a_row(name: str) -> None:
     """The count is that of the appendix (plus log.initial.task.delay.ms, internal in Kafka)."""
     public = [row for row in TABLES[name].values() if row.visibility is Visibility.PUBLIC]
     assert len(public) == PUBLIC[name]
+
+
+def test_every_public_setting_has_its_line_in_an_appendix() -> None:
+    """core appendix 2 and appendix 3; `log.initial.task.delay.ms` is internal in Kafka."""
+    pages = [page.read_text(encoding="utf-8") for page in SPECIFICATION.glob("appendix-[23]-*.md")]
+    documented = {name for page in pages for name in re.findall(r"^\| ([a-z0-9.]+) ", page, re.MULTILINE)}
+    rows = [row for table in (BROKER, TOPIC, GROUP) for row in table.values()]
+    public = {row.name for row in rows if row.visibility is Visibility.PUBLIC}
+    assert public - documented == {"log.initial.task.delay.ms"}
+
+
+@pytest.mark.parametrize("kind", ["broker", "topic", "group"])
+def test_every_setting_has_its_place_in_kafkas_order(kind: str) -> None:
+    """What `definition_order.txt` does not list comes after an unknown name, which sorts last."""
+    ordered = as_defined(kind, ["unknown.setting", *TABLES[kind]])
+    unlisted = set(ordered[ordered.index("unknown.setting") + 1 :]) - OF_THE_AUTHORIZER
+    assert {name for name in unlisted if not name.startswith("understudy.")} == set()
 
 
 @pytest.mark.parametrize("name", NEWER)
