@@ -120,16 +120,16 @@ async def test_timers_may_be_kept_where_the_log_refuses(keeps: bool, fired: list
     """Where soft state has changed that is not taken back."""
     replicas = SlowReplicas()
     replicas.log.refuse = ErrorCode.MESSAGE_TOO_LARGE
-    found: list[int] = []
+    fired_at_ms: list[int] = []
 
     def note(now_ms: int) -> Outcome[str]:
-        found.append(now_ms)
+        fired_at_ms.append(now_ms)
         return Outcome()
 
     timer = SetTimer("t", START_MS + 10, note)
     assert replicas.runtime.submit(lambda _: Outcome(("a",), (timer, "x"), keeps_timers=keeps))
     replicas.clock.advance(10)
-    assert (found, replicas.performed) == (fired, [])
+    assert (fired_at_ms, replicas.performed) == (fired, [])
 
 
 async def test_an_operation_that_fails_with_effects_does_not_wait() -> None:

@@ -203,12 +203,12 @@ class Stage:
         """The answer as a client of that version reads it."""
         frame = bytes(encode_request(api.key, version, 1, "client", request)[4:])
         header = decode_header(frame)
-        asked = decode_request(frame, header)
+        decoded = decode_request(frame, header)
         ctx = self.context(api, version, denied)
         try:
-            response = await api.handle(asked, ctx)
+            response = await api.handle(decoded, ctx)
         except KafkaError as error:
-            response = api.refuse(asked, error, version)
+            response = api.refuse(decoded, error, version)
         parts = encode_response(api.key, version, 1, response)
         return decode_response(api.key, version, b"".join(parts)[4:])[1]
 

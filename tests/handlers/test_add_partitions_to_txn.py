@@ -34,9 +34,9 @@ async def stage() -> Stage:
 
 def transaction(parts: dict[str, list[int]], **fields: object) -> AddPartitionsToTxnTransaction:
     """One transaction of a request: ``tx`` at (1000, 0), with the given fields replaced."""
-    given = {"transactional_id": "tx", "producer_id": 1000, "producer_epoch": 0, **fields}
+    values = {"transactional_id": "tx", "producer_id": 1000, "producer_epoch": 0, **fields}
     topics = [AddPartitionsToTxnTopic(topic, partitions) for topic, partitions in parts.items()]
-    return AddPartitionsToTxnTransaction(topics=topics, **given)  # type: ignore[arg-type]
+    return AddPartitionsToTxnTransaction(topics=topics, **values)  # type: ignore[arg-type]
 
 
 async def added(

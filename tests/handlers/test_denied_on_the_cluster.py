@@ -51,7 +51,7 @@ CASES: dict[ApiKey, tuple[Any, str | None]] = {
 OPERATIONS = (AclOperation.ALTER, AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS)
 
 
-def found(key: ApiKey) -> AnyApi:
+def api_of(key: ApiKey) -> AnyApi:
     """The API with this key."""
     return next(api for api in APIS if api.key == key)
 
@@ -69,12 +69,12 @@ async def test_the_text_is_kafkas(key: ApiKey) -> None:
     """CLUSTER_AUTHORIZATION_FAILED, with Kafka's text; with the permission there is another answer."""
     request, text = CASES[key]
     denied = {(operation, ResourceType.CLUSTER) for operation in OPERATIONS}
-    answer = await AdminStage().ask(found(key), request, denied=denied)
+    answer = await AdminStage().ask(api_of(key), request, denied=denied)
     ((code, message),) = errors(answer)
     shown = None if message is None else re.sub(r"Request\(.*\) needs", "Request(...) needs", message)
     assert (code, shown) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
     try:
-        allowed = errors(await AdminStage().ask(found(key), request))
+        allowed = errors(await AdminStage().ask(api_of(key), request))
     except AttributeError:  # the stage has no such part: the request got beyond the check
         return
     assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED not in {code for code, _ in allowed}

@@ -30,21 +30,21 @@ async def test_LOGD_01_one_directory_with_what_it_holds(version: int) -> None:
     """Sizes of logs, no lag; since v4 the space of the file system."""
     answer = await stage().ask(API, DescribeLogDirsRequest(None), version)
     assert answer.error_code is ErrorCode.NONE
-    (found,) = answer.results
-    assert (found.error_code, found.log_dir, found.is_cordoned) == (ErrorCode.NONE, "/data/1", False)
-    ((name, partitions),) = [(t.name, t.partitions) for t in found.topics]
+    (log_dir,) = answer.results
+    assert (log_dir.error_code, log_dir.log_dir, log_dir.is_cordoned) == (ErrorCode.NONE, "/data/1", False)
+    ((name, partitions),) = [(t.name, t.partitions) for t in log_dir.topics]
     assert (name, partitions) == ("foo", (DescribeLogDirsPartition(0, 100, 0, is_future_key=False),))
     if version >= 4:
-        assert found.total_bytes >= found.usable_bytes > 0
+        assert log_dir.total_bytes >= log_dir.usable_bytes > 0
     else:
-        assert (found.total_bytes, found.usable_bytes) == (-1, -1)
+        assert (log_dir.total_bytes, log_dir.usable_bytes) == (-1, -1)
 
 
 async def test_only_existing_partitions_of_the_request_are_described() -> None:
     """DescribeLogDirs describes each existing partition of the request once."""
     wanted = [DescribableLogDirTopic("foo", [0, 0, 1, 9]), DescribableLogDirTopic("no", [0])]
-    (found,) = (await stage().ask(API, DescribeLogDirsRequest(wanted))).results
-    assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [("foo", [0])]
+    (log_dir,) = (await stage().ask(API, DescribeLogDirsRequest(wanted))).results
+    assert [(t.name, [p.partition_index for p in t.partitions]) for t in log_dir.topics] == [("foo", [0])]
 
 
 async def test_of_two_directories_each_has_its_logs() -> None:
@@ -86,9 +86,9 @@ async def test_it_needs_describe_on_the_cluster(version: int, code: ErrorCode) -
 
 async def test_partitions_come_in_the_order_of_kafkas_table_of_logs() -> None:
     """A ConcurrentHashMap of TopicPartition: neither as they were made nor as they were asked for."""
-    made = stage()
+    admin = stage()
     for index in (3, 1, 2):
-        made.host("foo", index, {1: FakeLog()})
-    for asked in (None, [DescribableLogDirTopic("foo", [0, 1, 2, 3])]):
-        (found,) = (await made.ask(API, DescribeLogDirsRequest(asked))).results
-        assert [[p.partition_index for p in t.partitions] for t in found.topics] == [[2, 3, 0, 1]]
+        admin.host("foo", index, {1: FakeLog()})
+    for topics in (None, [DescribableLogDirTopic("foo", [0, 1, 2, 3])]):
+        (log_dir,) = (await admin.ask(API, DescribeLogDirsRequest(topics))).results
+        assert [[p.partition_index for p in t.partitions] for t in log_dir.topics] == [[2, 3, 0, 1]]

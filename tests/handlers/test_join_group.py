@@ -13,8 +13,13 @@ from tests.versions import every_version
 def request(**fields: object) -> JoinGroupRequest:
     """A first join."""
     protocols = [JoinGroupRequestProtocol("range", b"meta")]
-    given = {"group_id": "g", "session_timeout_ms": 10_000, "protocol_type": "consumer", "rebalance_timeout_ms": 60_000}
-    return JoinGroupRequest(**{"protocols": protocols, **given, **fields})  # type: ignore[arg-type]
+    values = {
+        "group_id": "g",
+        "session_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        "rebalance_timeout_ms": 60_000,
+    }
+    return JoinGroupRequest(**{"protocols": protocols, **values, **fields})  # type: ignore[arg-type]
 
 
 def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:

@@ -11,11 +11,11 @@ from protocol.messages.list_partition_reassignments import (
 )
 from tests.handlers.admin_harness import AdminStage
 
-Asked = list[ListPartitionReassignmentsTopics] | None
+RequestedTopics = list[ListPartitionReassignmentsTopics] | None
 
 
 @pytest.mark.parametrize("topics", [None, [ListPartitionReassignmentsTopics("foo", [0, 1, 9])]])
-async def test_only_partitions_that_move_are_listed(topics: Asked) -> None:
+async def test_only_partitions_that_move_are_listed(topics: RequestedTopics) -> None:
     """Of all partitions, or of those that are named; with added and removed replicas."""
     stage = AdminStage(2)
     stage.topic("foo", [1], [1])

@@ -35,7 +35,7 @@ NAMES = [f"n{number}" for number in range(MANY)]
 
 
 @pytest.mark.parametrize(
-    ("made", "api", "request_"),
+    ("stage", "api", "request_"),
     [
         (
             AdminStage,
@@ -64,7 +64,7 @@ NAMES = [f"n{number}" for number in range(MANY)]
     ids=lambda each: getattr(getattr(each, "key", None), "name", ""),
 )
 async def test_others_are_served_between_two_entries(
-    made: type[AdminStage] | type[Stage], api: AnyApi, request_: Any, monkeypatch: pytest.MonkeyPatch
+    stage: type[AdminStage] | type[Stage], api: AnyApi, request_: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As soon as a slice is over; here each entry takes one."""
     ticks = iter(range(0, 10**15, 10**9))
@@ -78,7 +78,7 @@ async def test_others_are_served_between_two_entries(
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    await made().ask(api, request_, api.versions[1])
+    await stage().ask(api, request_, api.versions[1])
     ended = True
     await beside
     assert turns >= MANY - 1

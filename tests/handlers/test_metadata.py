@@ -38,10 +38,10 @@ async def test_every_version_returns_brokers_and_partitions(version: int) -> Non
     topic = stage.topic("t", [2, 1])
     answer = await stage.ask(API, names("t"), version)
     assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [(1, "b1", 9091), (2, "b2", 9092)]
-    (found,) = answer.topics
-    assert (found.error_code, found.name) == (ErrorCode.NONE, "t")
-    assert found.topic_id == (topic.id if version >= 10 else None)
-    (partition,) = found.partitions
+    (metadata,) = answer.topics
+    assert (metadata.error_code, metadata.name) == (ErrorCode.NONE, "t")
+    assert metadata.topic_id == (topic.id if version >= 10 else None)
+    (partition,) = metadata.partitions
     assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, 2)
     assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((2, 1), (2, 1), ())
     assert partition.leader_epoch == (0 if version >= 7 else -1)

@@ -72,9 +72,9 @@ async def test_the_request_stays_as_it_came(version: int) -> None:
 async def test_OFF_02_a_generation_needs_a_group() -> None:
     """ILLEGAL_GENERATION up to version 8, GROUP_ID_NOT_FOUND from 9 on, on every partition."""
     stage = Stage()
-    given = request(("foo", {0: 5, 1: 6}), generation_id_or_member_epoch=3, member_id="m")
-    assert codes(await stage.ask(API, given, 8)) == [("foo", {0: 22, 1: 22})]
-    assert codes(await stage.ask(API, given, 9)) == [("foo", {0: 69, 1: 69})]
+    commit = request(("foo", {0: 5, 1: 6}), generation_id_or_member_epoch=3, member_id="m")
+    assert codes(await stage.ask(API, commit, 8)) == [("foo", {0: 22, 1: 22})]
+    assert codes(await stage.ask(API, commit, 9)) == [("foo", {0: 69, 1: 69})]
 
 
 async def test_what_is_not_there_cannot_be_committed() -> None:
@@ -88,11 +88,11 @@ async def test_what_is_not_there_cannot_be_committed() -> None:
 async def test_committing_needs_read_on_group_and_topic() -> None:
     """The group's refusal is on every partition, a topic's on its own, whether or not it exists."""
     stage = Stage()
-    given = request(("foo", {0: 5}), ("none", {0: 1}), ("bar", {0: 2}))
-    denied = await stage.ask(API, given, 9, {(AclOperation.READ, "g")})
+    commit = request(("foo", {0: 5}), ("none", {0: 1}), ("bar", {0: 2}))
+    denied = await stage.ask(API, commit, 9, {(AclOperation.READ, "g")})
     assert codes(denied) == [("foo", {0: 30}), ("none", {0: 30}), ("bar", {0: 30})]
     topics = {(AclOperation.READ, "foo"), (AclOperation.READ, "none")}
-    assert codes(await stage.ask(API, given, 9, topics)) == [("foo", {0: 29}), ("none", {0: 29}), ("bar", {0: 0})]
+    assert codes(await stage.ask(API, commit, 9, topics)) == [("foo", {0: 29}), ("none", {0: 29}), ("bar", {0: 0})]
 
 
 async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:

@@ -38,16 +38,16 @@ async def with_offsets(*groups: str) -> Stage:
 
 def wanted(*topics: tuple[str | UUID, list[int]], group_id: str = "g") -> OffsetFetchRequestGroup:
     """One group's topics by name or id; without any, all."""
-    asked = [
+    requested_topics = [
         OffsetFetchRequestTopics(
             name if isinstance(name, str) else "", partitions, name if isinstance(name, UUID) else None
         )
         for name, partitions in topics
     ]
-    return OffsetFetchRequestGroup(group_id, asked or None)
+    return OffsetFetchRequestGroup(group_id, requested_topics or None)
 
 
-def found(group: Any) -> list[tuple[str | UUID, dict[int, int]]]:
+def offsets(group: Any) -> list[tuple[str | UUID, dict[int, int]]]:
     """Topics by name or id; per partition the offset, or the code with a minus of a hundred."""
     return [
         (
@@ -64,7 +64,7 @@ async def test_offsets_are_fetched_by_name(version: int) -> None:
     stage = await with_offsets("g")
     answer = await stage.ask(API, OffsetFetchRequest(groups=[wanted(("foo", [0, 1]), ("none", [0]))]), version)
     (group,) = answer.groups
-    assert found(group) == [("foo", {0: 5, 1: -1}), ("none", {0: -1})]
+    assert offsets(group) == [("foo", {0: 5, 1: -1}), ("none", {0: -1})]
     assert [partition.metadata for partition in group.topics[0].partitions] == ["note", ""]
 
 
@@ -74,7 +74,7 @@ async def test_all_offsets_are_fetched(version: int) -> None:
     stage = await with_offsets("g")
     (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), version)).groups
     foo, bar = (stage.foo, stage.bar) if version >= 10 else ("foo", "bar")
-    assert found(group) == [(foo, {0: 5}), (bar, {0: 7})]
+    assert offsets(group) == [(foo, {0: 5}), (bar, {0: 7})]
 
 
 async def test_offsets_are_fetched_by_id() -> None:
@@ -83,7 +83,7 @@ async def test_offsets_are_fetched_by_id() -> None:
     stranger = UUID(int=99)
     request = OffsetFetchRequest(groups=[wanted((stranger, [0]), (stage.foo, [0, 1]), (stage.bar, [0]))])
     (group,) = (await stage.ask(API, request, 10)).groups
-    assert found(group) == [(stage.foo, {0: 5, 1: -1}), (stage.bar, {0: 7}), (stranger, {0: -200})]
+    assert offsets(group) == [(stage.foo, {0: 5, 1: -1}), (stage.bar, {0: 7}), (stranger, {0: -200})]
 
 
 @pytest.mark.parametrize("version", [9, 10])
@@ -94,9 +94,9 @@ async def test_a_topic_one_may_not_describe(version: int) -> None:
     denied = {(AclOperation.DESCRIBE, "foo")}
     named = OffsetFetchRequest(groups=[wanted((foo, [0, 1]), (bar, [0]))])
     (group,) = (await stage.ask(API, named, version, denied)).groups
-    assert found(group) == [(bar, {0: 7}), (foo, {0: -129, 1: -129})]
+    assert offsets(group) == [(bar, {0: 7}), (foo, {0: -129, 1: -129})]
     (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), version, denied)).groups
-    assert found(group) == [(bar, {0: 7})]
+    assert offsets(group) == [(bar, {0: 7})]
 
 
 @every_version(API)
@@ -108,7 +108,7 @@ async def test_a_groups_error_is_where_the_version_has_it(version: int) -> None:
     request = OffsetFetchRequest(groups=[wanted((named, [0, 1]))])
     (group,) = (await stage.ask(API, request, version)).groups
     if version <= 1:
-        assert found(group) == [("foo", {0: -116, 1: -116})]
+        assert offsets(group) == [("foo", {0: -116, 1: -116})]
     else:
         assert (group.error_code, group.topics) == (ErrorCode.NOT_COORDINATOR, ())
     refused = API.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), version)
@@ -120,8 +120,8 @@ async def test_an_absent_group_and_the_empty_name_have_no_offsets() -> None:
     stage = Stage()
     request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=""), wanted(group_id="none")])
     empty, absent = (await stage.ask(API, request, 9)).groups
-    assert (empty.error_code, found(empty)) == (ErrorCode.NONE, [("foo", {0: -1})])
-    assert (absent.error_code, found(absent)) == (ErrorCode.NONE, [])
+    assert (empty.error_code, offsets(empty)) == (ErrorCode.NONE, [("foo", {0: -1})])
+    assert (absent.error_code, offsets(absent)) == (ErrorCode.NONE, [])
 
 
 async def test_stable_offsets_wait_for_what_is_written() -> None:
@@ -134,14 +134,14 @@ async def test_stable_offsets_wait_for_what_is_written() -> None:
     await asyncio.sleep(0)
     request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=each) for each in ("g", "h")])
     (group, _) = (await stage.ask(API, request, 9)).groups
-    assert found(group) == [("foo", {0: 5})]
+    assert offsets(group) == [("foo", {0: 5})]
     request.require_stable = True
-    asked = asyncio.ensure_future(stage.ask(API, request, 9))
+    stable_fetch = asyncio.ensure_future(stage.ask(API, request, 9))
     await asyncio.sleep(0)
-    assert (commit.done(), asked.done()) == (False, False)
+    assert (commit.done(), stable_fetch.done()) == (False, False)
     stage.clock.advance(5_000)
-    assert [int(group.error_code) for group in (await asked).groups] == [16, 0]
+    assert [int(group.error_code) for group in (await stable_fetch).groups] == [16, 0]
     stable = asyncio.ensure_future(stage.ask(API, request, 9))
     await asyncio.sleep(0)
     log.replicate(log.replicated_to + 1)
-    assert found((await stable).groups[0]) == [("foo", {0: 6})]
+    assert offsets((await stable).groups[0]) == [("foo", {0: 6})]

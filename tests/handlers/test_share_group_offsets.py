@@ -69,8 +69,8 @@ async def describe(
     if topics is not None:
         named = [DescribeShareGroupOffsetsRequestTopic(name, indexes) for name, indexes in topics.items()]
     request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, named)])
-    (found,) = (await stage.ask(describe_share_group_offsets.API, request, version, denied)).groups
-    return found
+    (described_group,) = (await stage.ask(describe_share_group_offsets.API, request, version, denied)).groups
+    return described_group
 
 
 async def delete(stage: Stage, *topics: str, denied: Iterable[DENIED] = ()) -> Any:
@@ -101,8 +101,8 @@ async def test_SHR_35_altered_offsets_are_described(stage: Stage, version: int) 
     assert answer.error_code is ErrorCode.NONE
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert codes(answer) == {"nope": {0: unknown}, "foo": {0: ErrorCode.NONE, 9: unknown}}
-    found = await describe(stage, None, version=version)
-    (topic,) = found.topics
+    group = await describe(stage, None, version=version)
+    (topic,) = group.topics
     (partition,) = topic.partitions
     assert (topic.topic_name, topic.topic_id, partition.partition_index) == ("foo", stage.foo, 0)
     assert (partition.start_offset, partition.leader_epoch, partition.lag) == (
@@ -110,8 +110,8 @@ async def test_SHR_35_altered_offsets_are_described(stage: Stage, version: int) 
         0,
         END_OFFSET - 7 if version >= 1 else -1,
     )
-    found = await describe(stage, {"foo": [0, 2], "nope": [0]})
-    offsets = {topic.topic_name: [each.start_offset for each in topic.partitions] for topic in found.topics}
+    group = await describe(stage, {"foo": [0, 2], "nope": [0]})
+    offsets = {topic.topic_name: [each.start_offset for each in topic.partitions] for topic in group.topics}
     assert offsets == {"foo": [7, -1], "nope": [-1]}
 
 
@@ -133,8 +133,8 @@ async def test_a_partition_that_is_not_there_is_looked_for_again(stage: Stage) -
 async def test_described_topics_are_in_the_order_of_the_answer_of_the_persister(stage: Stage) -> None:
     """Each partition once, as a hash table has them; unknown topics come behind, as often as they are named."""
     request = {"nope": [3, 1, 3], "foo": [1, 0, 1]}
-    found = await describe(stage, request)
-    assert [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in found.topics] == [
+    group = await describe(stage, request)
+    assert [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in group.topics] == [
         ("foo", [0, 1]),
         ("nope", [3, 1, 3]),
     ]
@@ -196,8 +196,8 @@ async def test_permissions_on_groups_and_topics(stage: Stage) -> None:
     refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
     assert (await alter(stage, {"foo": {0: 7}}, [read])).error_code is refused
     assert (await delete(stage, "foo", denied=[remove])).error_code is refused
-    found = await describe(stage, None, [see])
-    assert (found.error_code, found.error_message) == (refused, None)
+    group = await describe(stage, None, [see])
+    assert (group.error_code, group.error_message) == (refused, None)
     await alter(stage, {"foo": {0: 7}})
     topic = [(AclOperation.READ, "foo"), (AclOperation.DESCRIBE, "foo")]
     denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED

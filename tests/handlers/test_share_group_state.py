@@ -83,15 +83,20 @@ async def test_a_state_from_its_initialization_to_its_deletion(stage: Stage) -> 
     assert only(await stage.ask(write_share_group_state.API, write(stage.foo), 1)).error_code is ErrorCode.NONE
     stale = only(await stage.ask(write_share_group_state.API, write(stage.foo, state_epoch=1), 1))
     assert stale.error_code is ErrorCode.FENCED_STATE_EPOCH
-    found = only(await stage.ask(read_share_group_state.API, read(stage.foo), 0))
-    assert (found.state_epoch, found.start_offset) == (2, 5)
-    assert [(each.first_offset, each.last_offset, each.delivery_state) for each in found.state_batches] == [(5, 14, 2)]
-    found = only(await stage.ask(read_share_group_state_summary.API, summarize(stage.foo), 1))
-    assert (found.state_epoch, found.leader_epoch, found.start_offset, found.delivery_complete_count) == (2, 1, 5, 10)
+    result = only(await stage.ask(read_share_group_state.API, read(stage.foo), 0))
+    assert (result.state_epoch, result.start_offset) == (2, 5)
+    assert [(each.first_offset, each.last_offset, each.delivery_state) for each in result.state_batches] == [(5, 14, 2)]
+    result = only(await stage.ask(read_share_group_state_summary.API, summarize(stage.foo), 1))
+    assert (result.state_epoch, result.leader_epoch, result.start_offset, result.delivery_complete_count) == (
+        2,
+        1,
+        5,
+        10,
+    )
     assert only(await stage.ask(delete_share_group_state.API, delete(stage.foo), 0)).error_code is ErrorCode.NONE
-    found = only(await stage.ask(read_share_group_state.API, read(stage.foo), 0))
-    assert found.error_code is ErrorCode.INVALID_REQUEST
-    assert found.error_message == "Read operation on uninitialized share partition not allowed."
+    result = only(await stage.ask(read_share_group_state.API, read(stage.foo), 0))
+    assert result.error_code is ErrorCode.INVALID_REQUEST
+    assert result.error_message == "Read operation on uninitialized share partition not allowed."
 
 
 REQUESTS: list[tuple[AnyApi, Any]] = [
@@ -132,10 +137,10 @@ async def test_requests_about_nothing(stage: Stage) -> None:
 
 async def test_a_topic_without_partitions_beside_another(stage: Stage) -> None:
     """Initialize passes over it; the others answer nothing at all."""
-    asked = initialize(stage.foo, 0)
+    first_state = initialize(stage.foo, 0)
     bare = initialization.InitializeStateData(UUID(int=3), [])
     answer = await stage.ask(
-        initialize_share_group_state.API, InitializeShareGroupStateRequest("g", [bare, *asked.topics]), 0
+        initialize_share_group_state.API, InitializeShareGroupStateRequest("g", [bare, *first_state.topics]), 0
     )
     assert only(answer).error_code is ErrorCode.NONE
     nothing = deletion.DeleteStateData(UUID(int=3), [])
@@ -147,13 +152,13 @@ async def test_a_topic_without_partitions_beside_another(stage: Stage) -> None:
 async def test_each_partition_is_answered_once_in_the_order_of_a_table(stage: Stage) -> None:
     """All entries are carried out, and the last one of a partition is answered."""
     one, two = UUID(int=1), UUID(int=2)
-    asked = [(two, [16, 1, 0, -1, 0]), (one, [3]), (two, [17])]
+    deletions = [(two, [16, 1, 0, -1, 0]), (one, [3]), (two, [17])]
     request = DeleteShareGroupStateRequest(
-        "g", [deletion.DeleteStateData(topic, [deletion.PartitionData(each) for each in of]) for topic, of in asked]
+        "g", [deletion.DeleteStateData(topic, [deletion.PartitionData(each) for each in of]) for topic, of in deletions]
     )
     answer = await stage.ask(delete_share_group_state.API, request, 0)
-    found = [(topic.topic_id, [each.partition for each in topic.partitions]) for topic in answer.results]
-    assert found == [(one, [3]), (two, [16, 0, -1, 1, 17])]
+    deleted = [(topic.topic_id, [each.partition for each in topic.partitions]) for topic in answer.results]
+    assert deleted == [(one, [3]), (two, [16, 0, -1, 1, 17])]
 
 
 async def test_errors_of_the_log_are_results(stage: Stage) -> None:

@@ -102,11 +102,11 @@ async def test_SHR_40_the_feature_and_permissions_come_first(stage: Stage) -> No
 async def test_groups_that_cannot_be_described(stage: Stage) -> None:
     """Each has its own error, also when it is named twice."""
     await joined(stage)
-    found = await describe(stage, "g", "", "absent", "g")
+    groups = await describe(stage, "g", "", "absent", "g")
     codes = {"g": ErrorCode.NONE, "": ErrorCode.INVALID_GROUP_ID, "absent": ErrorCode.GROUP_ID_NOT_FOUND}
-    assert sorted(each.group_id for each in found) == ["", "absent", "g", "g"]
-    assert all(each.error_code is codes[each.group_id] for each in found)
-    assert {each.error_message for each in found if each.group_id == "absent"} == {"Group absent not found."}
+    assert sorted(each.group_id for each in groups) == ["", "absent", "g", "g"]
+    assert all(each.error_code is codes[each.group_id] for each in groups)
+    assert {each.error_message for each in groups if each.group_id == "absent"} == {"Group absent not found."}
     (denied,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "g")])
     assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
     (denied,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "foo")])

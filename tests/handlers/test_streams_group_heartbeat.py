@@ -35,9 +35,9 @@ def joining(*topics: str, **fields: Any) -> StreamsGroupHeartbeatRequest:
 @pytest.fixture
 def stage() -> Stage:
     """A broker that serves streams groups, and assigns at once."""
-    made = Stage(group_streams_initial_rebalance_delay_ms="0")
-    made.image.features["streams.version"] = 1
-    return made
+    broker = Stage(group_streams_initial_rebalance_delay_ms="0")
+    broker.image.features["streams.version"] = 1
+    return broker
 
 
 async def test_a_member_joins_and_is_described(stage: Stage) -> None:

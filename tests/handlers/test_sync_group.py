@@ -33,8 +33,8 @@ async def test_an_assignment_that_is_not_replicated_is_not_given_to_a_member_yet
     generation = (await joined).generation_id
     shares = [SyncGroupRequestAssignment(member_id, b"next")]
     syncs = [
-        asyncio.ensure_future(stage.ask(API, SyncGroupRequest("g", generation, member_id, assignments=given), 4))
-        for given in (shares, [])
+        asyncio.ensure_future(stage.ask(API, SyncGroupRequest("g", generation, member_id, assignments=assignments), 4))
+        for assignments in (shares, [])
     ]
     await asyncio.wait(syncs, timeout=0)
     assert not any(each.done() for each in syncs)

@@ -27,7 +27,7 @@ class Verification:
     """Replaces the verification of the producer's transaction."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, ProducerIdAndEpoch, str]] = []
+        self.verified: list[tuple[str, ProducerIdAndEpoch, str]] = []
         self.guard = object()
         self.refuse: ErrorCode | None = None
 
@@ -36,7 +36,7 @@ class Verification:
     ) -> object:
         """As :func:`broker.partitions.transactions.verification.verify_offsets`."""
         assert ctx.api is API
-        self.asked.append((transactional_id, producer, group_id))
+        self.verified.append((transactional_id, producer, group_id))
         if self.refuse is not None:
             raise KafkaError(self.refuse)
         return self.guard
@@ -80,7 +80,7 @@ async def test_offsets_join_the_transaction(version: int, verification: Verifica
     answer = await stage.ask(API, request(ids={"foo": stage.foo}, foo=[0, 1]), version)
     assert codes(answer) == {"" if version >= 6 else "foo": {0: 0, 1: 0}}
     assert answer.topics[0].topic_id == (stage.foo if version >= 6 else None)
-    assert verification.asked == [("txn", ProducerIdAndEpoch(1000, 2), "g")]
+    assert verification.verified == [("txn", ProducerIdAndEpoch(1000, 2), "g")]
     (transaction,) = stage.log_of("g").transactions
     assert transaction == TransactionalAppend(1000, 2, "txn")
     assert transaction.guard is verification.guard
@@ -111,7 +111,7 @@ async def test_GRP_11_a_fenced_commit_has_been_verified() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(txn_offset_commit, "verify_offsets", verification)
         assert codes(await stage.ask(API, request(generation=0, foo=[0]), 5)) == {"foo": {0: 22}}
-    assert len(verification.asked) == 1
+    assert len(verification.verified) == 1
 
 
 @pytest.mark.parametrize("code", [ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_PRODUCER_EPOCH])
@@ -129,16 +129,16 @@ async def test_GRP_12_GRP_13_a_refused_verification_is_answered(code: ErrorCode,
 async def test_the_gate_comes_before_verification(verification: Verification) -> None:
     """Denied ids and groups fail everything, topics fail alone; the group and its coordinator come after that."""
     stage = Stage()
-    given = request(foo=[0], none=[0])
-    denied = await stage.ask(API, given, 5, {(AclOperation.WRITE, "txn"), (AclOperation.READ, "g")})
+    commit = request(foo=[0], none=[0])
+    denied = await stage.ask(API, commit, 5, {(AclOperation.WRITE, "txn"), (AclOperation.READ, "g")})
     assert codes(denied) == {"foo": {0: 53}, "none": {0: 53}}
-    denied = await stage.ask(API, given, 5, {(AclOperation.READ, "g")})
+    denied = await stage.ask(API, commit, 5, {(AclOperation.READ, "g")})
     assert codes(denied) == {"foo": {0: 30}, "none": {0: 30}}
-    assert codes(await stage.ask(API, given, 5, {(AclOperation.READ, "foo")})) == {"foo": {0: 29}, "none": {0: 3}}
+    assert codes(await stage.ask(API, commit, 5, {(AclOperation.READ, "foo")})) == {"foo": {0: 29}, "none": {0: 3}}
     assert codes(await stage.ask(API, request("", foo=[0], none=[0]), 5)) == {"foo": {0: 24}, "none": {0: 3}}
     stage.coordinators.groups.clear()
-    assert codes(await stage.ask(API, given, 5)) == {"foo": {0: 16}, "none": {0: 3}}
-    assert verification.asked == []
+    assert codes(await stage.ask(API, commit, 5)) == {"foo": {0: 16}, "none": {0: 3}}
+    assert verification.verified == []
 
 
 @pytest.mark.parametrize(("version", "code"), [(0, 15), (1, 15), (2, 14), (5, 14)])
@@ -150,4 +150,4 @@ async def test_a_loading_coordinator_is_answered_with_the_versions_error(
     for index in range(2):
         stage.coordinate(index, load=False)
     assert codes(await stage.ask(API, request(foo=[0]), version)) == {"foo": {0: code}}
-    assert len(verification.asked) == 1
+    assert len(verification.verified) == 1

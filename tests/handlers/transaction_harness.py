@@ -147,10 +147,10 @@ class FakeNode:
 
     def partition(self, topic: str, index: int) -> FakePartition:
         """As :meth:`broker.request.node.Node.partition`."""
-        found = self.stage.partitions.get((topic, index))
-        if found is None:
+        partition = self.stage.partitions.get((topic, index))
+        if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return found
+        return partition
 
 
 class Stage:

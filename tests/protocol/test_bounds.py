@@ -45,8 +45,8 @@ def test_an_answer_may_have_more() -> None:
     partition = MetadataResponsePartition(replica_nodes=range(MOST_ELEMENTS + 1))
     response = MetadataResponse(topics=[MetadataResponseTopic(name="t", partitions=[partition])])
     frame = b"".join(encode_response(ApiKey.METADATA, 9, 1, response))[4:]
-    _, found = decode_response(ApiKey.METADATA, 9, frame)
-    assert len(found.topics[0].partitions[0].replica_nodes) == MOST_ELEMENTS + 1
+    _, metadata = decode_response(ApiKey.METADATA, 9, frame)
+    assert len(metadata.topics[0].partitions[0].replica_nodes) == MOST_ELEMENTS + 1
 
 
 def test_an_answer_has_a_bound_too() -> None:

@@ -42,8 +42,8 @@ def letters(kinds: frozenset[str]) -> str:
 @pytest.mark.parametrize("api", [api for api in APIS if api.key.title in EXPECTED], ids=lambda api: api.key.title)
 def test_the_topics_groups_and_ids_of_each_api_are_found(api: AnyApi) -> None:
     """The table was read from Kafka's schemas; an API that is not in it yet gets a line."""
-    found = letters(request_level(api.key).kinds), letters(response_level(api.key).kinds)
-    assert found == EXPECTED[api.key.title]
+    kinds = letters(request_level(api.key).kinds), letters(response_level(api.key).kinds)
+    assert kinds == EXPECTED[api.key.title]
 
 
 def test_a_request_is_cut_into_what_is_meant_and_the_rest() -> None:

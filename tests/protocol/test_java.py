@@ -74,10 +74,10 @@ def test_what_leaves_a_map_leaves_the_order_of_the_others(monkeypatch: pytest.Mo
     table = HashMap((name(n), n) for n in range(30))
     listed, sorts = list(table), 0
 
-    def counted(*given: Any, **options: Any) -> list[Any]:
+    def counted(*arguments: Any, **options: Any) -> list[Any]:
         nonlocal sorts
         sorts += 1
-        return sorted(*given, **options)
+        return sorted(*arguments, **options)
 
     monkeypatch.setattr("protocol.java.sorted", counted, raising=False)
     while len(table):

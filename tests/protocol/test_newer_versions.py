@@ -45,9 +45,9 @@ def kafka_clients_4_4(tmp_path: Path) -> Path:
     """The kafka-clients jar of 4.4.0, among those of the brokers that the table of releases was recorded from."""
     from tools.old_kafka import fetch  # noqa: PLC0415
 
-    found = next(fetch("4.4").glob("kafka-clients-*.jar"))
-    assert zipfile.is_zipfile(found), tmp_path
-    return found
+    jar = next(fetch("4.4").glob("kafka-clients-*.jar"))
+    assert zipfile.is_zipfile(jar), tmp_path
+    return jar
 
 
 def test_with_them_the_newest_release_can_be_read_whole() -> None:

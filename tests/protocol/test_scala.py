@@ -15,7 +15,7 @@ from protocol.scala import (
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("requested", "answered"),
     [
         ({"min.insync.replicas": [2, 0]}, {"min.insync.replicas": [0, 2]}),
         ({"t0": [0, 1, 2, 3, 4]}, {"t0": [4, 3, 2, 1, 0]}),
@@ -36,32 +36,32 @@ from protocol.scala import (
     ],
 )  # fmt: skip
 def test_partitions_are_grouped_as_kafka_lists_them(
-    asked: dict[str, list[int]], answered: dict[str, list[int]]
+    requested: dict[str, list[int]], answered: dict[str, list[int]]
 ) -> None:
     """Both the topics and the partitions of each."""
-    places = [(topic, partition) for topic, partitions in asked.items() for partition in partitions]
+    places = [(topic, partition) for topic, partitions in requested.items() for partition in partitions]
     assert list(grouped_by_topic(places).items()) == list(answered.items())
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("requested", "answered"),
     [
         ({"eta": [1, 0, 2], "delta": [0], "gamma": [5, 0, 17]}, {"gamma": [17, 5, 0], "eta": [0, 1, 2], "delta": [0]}),
         ({"eta": [1, 0, 2], "delta": [0]}, {"eta": [2, 0, 1], "delta": [0]}),
     ],
 )
-def test_few_partitions_keep_their_order(asked: dict[str, list[int]], answered: dict[str, list[int]]) -> None:
+def test_few_partitions_keep_their_order(requested: dict[str, list[int]], answered: dict[str, list[int]]) -> None:
     """As a DeleteRecords of partitions that do not exist was answered by 4.4.0: up to four in the order they came."""
-    places = [(topic, partition) for topic, partitions in asked.items() for partition in partitions]
+    places = [(topic, partition) for topic, partitions in requested.items() for partition in partitions]
     assert list(few_grouped_by_topic(places).items()) == list(answered.items())
 
 
 def test_partitions_of_a_table_by_topic() -> None:
     """As AddPartitionsToTxn of partitions that do not exist was answered by 4.4.0."""
     places = [("eta", 1), ("delta", 0), ("gamma", 5), ("gamma", 0), ("gamma", 17), ("eta", 0), ("eta", 2)]
-    found = tabled_by_topic(places)
-    assert {topic: found[topic] for topic in ("eta", "gamma")} == {"eta": [2, 0, 1], "gamma": [0, 5, 17]}
-    assert set(found) == {"eta", "delta", "gamma"}
+    table = tabled_by_topic(places)
+    assert {topic: table[topic] for topic in ("eta", "gamma")} == {"eta": [2, 0, 1], "gamma": [0, 5, 17]}
+    assert set(table) == {"eta", "delta", "gamma"}
 
 
 @pytest.mark.parametrize(

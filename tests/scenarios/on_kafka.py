@@ -108,11 +108,11 @@ class PatientWire(Wire):
 
     def answer(self) -> Any:
         """As any wire, and then some."""
-        asked = self.requests.pending[0] if self.requests.pending else None
+        request = self.requests.pending[0] if self.requests.pending else None
         answer = super().answer()
-        if asked is not None and asked.key in FOLLOWED:
+        if request is not None and request.key in FOLLOWED:
             ready.followed(self.addresses)
-        elif asked is not None and asked.key is ApiKey.FIND_COORDINATOR:
+        elif request is not None and request.key is ApiKey.FIND_COORDINATOR:
             self._loaded(answer)
         return answer
 

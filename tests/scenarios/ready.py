@@ -137,13 +137,13 @@ def emptied(addresses: Sequence[str]) -> None:
 
 def _unlimited(side: Target) -> None:
     """Remove all quotas of clients."""
-    found = side.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest()).entries or ()
+    quotas = side.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest()).entries or ()
     entries = [
         EntryData(
             [EntityData(part.entity_type, part.entity_name) for part in each.entity],
             [OpData(value.key, remove=True) for value in each.values],
         )
-        for each in found
+        for each in quotas
     ]
     if entries:
         side.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))

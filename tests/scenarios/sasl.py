@@ -38,8 +38,8 @@ HASHES = {1: "sha256", 2: "sha512"}
 @functools.cache
 def _port(_settings: str) -> int:
     """Of the listener with SASL, for the whole session: servers are kept by what they were started with."""
-    (found,) = free_ports(1)
-    return found
+    (port,) = free_ports(1)
+    return port
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from tests.storage.logs import Tree
 @pytest.fixture(params=["memory", "disk"])
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tree]:
     """A data directory of either kind."""
-    made = Tree(tmp_path if request.param == "disk" else None)
-    yield made
-    if made.dir is not None:
-        made.stop(clean=False)
+    directory = Tree(tmp_path if request.param == "disk" else None)
+    yield directory
+    if directory.dir is not None:
+        directory.stop(clean=False)
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Tree]:
     """A data directory on disk, where names and delays of files can be seen."""
-    made = Tree(tmp_path)
-    yield made
-    if made.dir is not None:
-        made.stop(clean=False)
+    directory = Tree(tmp_path)
+    yield directory
+    if directory.dir is not None:
+        directory.stop(clean=False)

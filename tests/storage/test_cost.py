@@ -33,10 +33,10 @@ def test_a_read_looks_at_one_index_interval(count: int, monkeypatch: pytest.Monk
     locate = Segment.locate
 
     def counting(segment: Segment, offset: int) -> object:
-        found = locate(segment, offset)
-        assert found is not None
-        walked.append(found.position - segment.index.lookup(offset))
-        return found
+        batch_place = locate(segment, offset)
+        assert batch_place is not None
+        walked.append(batch_place.position - segment.index.lookup(offset))
+        return batch_place
 
     monkeypatch.setattr(Segment, "locate", counting)
     for offset in range(0, count, 17):

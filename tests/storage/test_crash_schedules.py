@@ -122,13 +122,13 @@ class Schedule:
 
 def broken(first_seed: int, end_seed: int) -> list[str]:
     """What is wrong with the schedules of these seeds."""
-    found = []
+    failures = []
     for seed in range(first_seed, end_seed):
         try:
             Schedule(seed).run()
         except AssertionError as error:
-            found.append(f"schedule of seed {seed}: {error}")
-    return found
+            failures.append(f"schedule of seed {seed}: {error}")
+    return failures
 
 
 @pytest.mark.slow

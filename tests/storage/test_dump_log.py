@@ -58,9 +58,9 @@ def log_tree(disk: Tree) -> Tree:
 def of(tree: Tree, pattern: str) -> list[Path]:
     """The partition's files."""
     assert tree.root is not None
-    found = sorted((tree.root / "foo-0").glob(pattern))
-    assert found
-    return found
+    paths = sorted((tree.root / "foo-0").glob(pattern))
+    assert paths
+    return paths
 
 
 def test_segments_are_read_record_by_record(log_tree: Tree) -> None:

@@ -39,7 +39,7 @@ def written(count: int, size: int) -> bytes:
 
 def answers(batch: bytearray) -> list[ErrorCode]:
     """The answer where batches of this size are decompressed at once, if they are; and where they are read in steps."""
-    found = []
+    codes = []
     for at_once in (True, False):
         each = bytearray(batch)
         try:
@@ -47,10 +47,10 @@ def answers(batch: bytearray) -> list[ErrorCode]:
                 append(each, limit=1 << 31)
             else:
                 in_one_go(check_in_steps(RecordBatch(each), PLAIN, NOW, "orders-3", 1 << 40))
-            found.append(TAKEN)
+            codes.append(TAKEN)
         except RecordsRejectedError as error:
-            found.append(error.code)
-    return found
+            codes.append(error.code)
+    return codes
 
 
 def streams(codec: Codec, records: bytes) -> dict[str, bytes]:
@@ -120,8 +120,8 @@ def test_a_short_member_is_tried_where_java_has_not_read_it_yet(size: int, code:
     value = chance.randbytes(goal)
     member = b""
     for length in range(goal - 60, goal):
-        made = build_batch([Record(0, NOW, b"k", value[:length])])[BATCH_HEADER_SIZE:]
-        member = bytes(compress(GZIP, made))
+        records = build_batch([Record(0, NOW, b"k", value[:length])])[BATCH_HEADER_SIZE:]
+        member = bytes(compress(GZIP, records))
         if len(member) == goal:
             break
     assert len(member) == goal
@@ -157,8 +157,8 @@ def test_a_name_that_does_not_end_is_passed_over_in_large_steps() -> None:
 
     sys.settrace(trace)
     try:
-        found = b"".join(gzip_pieces(data))
+        decompressed = b"".join(gzip_pieces(data))
     finally:
         sys.settrace(None)
-    assert found == written(3, 100)
+    assert decompressed == written(3, 100)
     assert 0 < lines < 20_000

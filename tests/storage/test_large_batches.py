@@ -80,15 +80,15 @@ def test_a_stream_of_many_pieces_compresses(codec: Codec) -> None:
 def mixed(seed: int, count: int) -> list[Record]:
     """Records of all sizes, from none to several portions, with keys, nulls and headers."""
     chance = random.Random(seed)
-    made = []
+    records = []
     for index in range(count):
         size = chance.choice((0, 5, 5, 5, 5, 63, 64, 200, 9000, 65_536, 70_000, 300_000))
         key = chance.choice((None, b"key", bytes(chance.choice((1, 70_000)))))
         headers = [("h" * chance.choice((0, 1, 70_000)), chance.choice((None, b"", bytes(5000))))] * chance.choice(
             (0, 0, 0, 1, 3)
         )
-        made.append(Record(index, NOW + chance.randrange(-900, 900), key, chance.randbytes(size), headers))
-    return made
+        records.append(Record(index, NOW + chance.randrange(-900, 900), key, chance.randbytes(size), headers))
+    return records
 
 
 @pytest.mark.slow
@@ -168,8 +168,8 @@ def test_a_large_batch_is_taken(codec: Codec, topic: str) -> None:
     tracemalloc.stop()
     assert (batch.record_count, batch.base_offset, batch.max_timestamp_ms) == (count, 100, NOW + count - 1)
     assert peak < 40 * MIB
-    found = portions(batch.codec, batch.records_view, count, most=1 << 31, most_in_one=1 << 31)
-    assert [each.at for each in found if isinstance(each, LongEnd)] == list(range(count))
+    batch_portions = portions(batch.codec, batch.records_view, count, most=1 << 31, most_in_one=1 << 31)
+    assert [each.at for each in batch_portions if isinstance(each, LongEnd)] == list(range(count))
 
 
 @pytest.mark.slow

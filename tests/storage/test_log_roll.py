@@ -72,10 +72,10 @@ def test_a_batch_without_a_timestamp_rolls_no_segment_that_has_them(tree: Tree) 
 
 def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
     """A random part of `segment.jitter.ms` is taken off, drawn for each segment."""
-    asked = []
+    limits = []
 
     def jitter(limit: int) -> int:
-        asked.append(limit)
+        limits.append(limit)
         return 300
 
     tree.open().context.jitter = jitter
@@ -84,7 +84,7 @@ def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
     append(log, timed_batch(NOW_MS + 700))
     append(log, timed_batch(NOW_MS + 701))
     assert bases(log) == [0, 2]
-    assert asked == [400, 400]
+    assert limits == [400, 400]
 
 
 def test_max_compaction_lag_rolls_compacted_logs(tree: Tree) -> None:
@@ -204,23 +204,23 @@ def test_sync_at_roll_syncs_the_closed_segment() -> None:
 
 def later(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]]:
     """Let the directory's syncs wait; what was asked for."""
-    asked: list[tuple[list[str], Callable[[OSError | None], None]]] = []
+    requested_syncs: list[tuple[list[str], Callable[[OSError | None], None]]] = []
     assert tree.dir is not None
-    tree.dir.context.sync_later = lambda paths, done: asked.append((list(paths), done))
-    return asked
+    tree.dir.context.sync_later = lambda paths, done: requested_syncs.append((list(paths), done))
+    return requested_syncs
 
 
 def test_a_sync_that_comes_later_moves_the_recovery_point_when_it_is_done(disk: Tree) -> None:
     """Appends go on meanwhile; a segment that is gone by then moves nothing; the stop syncs what is left."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    asked = later(disk)
+    requested_syncs = later(disk)
     one_each(log, 4)
     assert (bases(log), log.bounds.recovery_point) == ([0, 1, 2, 3], 0)
-    assert [paths[0] for paths, _ in asked] == [f"foo-0/{base:020d}.log" for base in range(3)]
-    asked[0][1](None)
+    assert [paths[0] for paths, _ in requested_syncs] == [f"foo-0/{base:020d}.log" for base in range(3)]
+    requested_syncs[0][1](None)
     assert log.bounds.recovery_point == 1
-    asked[1][1](FileNotFoundError())
+    requested_syncs[1][1](FileNotFoundError())
     assert log.bounds.recovery_point == 1
     disk.stop()
     assert disk.root is not None
@@ -231,9 +231,9 @@ def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None
     """It is unknown how much of the segment is durable."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    asked = later(disk)
+    requested_syncs = later(disk)
     one_each(log, 2)
-    asked[0][1](OSError(5, "Input/output error"))
+    requested_syncs[0][1](OSError(5, "Input/output error"))
     assert (log.offline, log.bounds.recovery_point) == (True, 0)
     with pytest.raises(KafkaError, match="offline"):
         append(log, sized())
@@ -256,16 +256,16 @@ def test_flush_messages_syncs_after_so_many_records() -> None:
 def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
     """A record waits for `flush.ms` at most; the log returns the deadline to its caller."""
     log = tree.log(flush_ms=1000)
-    asked: list[int] = []
-    log.context.flush_at = asked.append
+    deadlines_ms: list[int] = []
+    log.context.flush_at = deadlines_ms.append
     for later_ms in (0, 700):
         log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + later_ms)
-    assert asked == [NOW_MS + 1000]
+    assert deadlines_ms == [NOW_MS + 1000]
     assert tree.dir is not None
     assert (tree.dir.flush_due(NOW_MS + 999), log.bounds.recovery_point) == (NOW_MS + 1000, 0)
     assert (tree.dir.flush_due(NOW_MS + 1000), log.bounds.recovery_point) == (None, 2)
     log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + 5000)
-    assert asked == [NOW_MS + 1000, NOW_MS + 6000]
+    assert deadlines_ms == [NOW_MS + 1000, NOW_MS + 6000]
 
 
 @pytest.mark.parametrize("ending", ["clean", "kill", "roll"])
@@ -295,11 +295,11 @@ def test_a_later_sync_includes_what_an_earlier_process_has_left(disk: Tree) -> N
     disk.stop(clean=False)
     disk.sync = "roll"
     disk.open()
-    asked = later(disk)
+    requested_syncs = later(disk)
     log = disk.log(internal_segment_bytes=SEGMENT)
     for expected in ([0, 1, 2], [3]):
         log.roll(NOW_MS)
-        paths, _ = asked[-1]
+        paths, _ = requested_syncs[-1]
         assert [int(path[6:26]) for path in paths if path.endswith(".log")] == expected
         append(log, sized())
 
@@ -308,21 +308,21 @@ def test_a_later_sync_makes_the_log_whole(disk: Tree) -> None:
     """Without its topic id a log is a stray, and without its name there is none: they are synced with the segment."""
     disk.sync = "roll"
     log = disk.log()
-    asked = later(disk)
+    requested_syncs = later(disk)
     append(log, sized())
     log.roll(NOW_MS)
-    assert asked[0][0][-4:] == ["foo-0/partition.metadata", "foo-0/leader-epoch-checkpoint", "foo-0", ""]
+    assert requested_syncs[0][0][-4:] == ["foo-0/partition.metadata", "foo-0/leader-epoch-checkpoint", "foo-0", ""]
 
 
 def test_a_later_sync_of_a_log_that_was_cut_meanwhile_moves_nothing(disk: Tree) -> None:
     """The offsets are there again, but with other records, which are not synced."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    asked = later(disk)
+    requested_syncs = later(disk)
     one_each(log, 3)
     truncation.truncate_to(log, 1, NOW_MS)
     one_each(log, 3)
-    asked[1][1](None)
+    requested_syncs[1][1](None)
     assert log.bounds.recovery_point == 0
 
 
@@ -330,15 +330,15 @@ def test_what_is_flushed_soon_is_synced_once_at_a_time(disk: Tree) -> None:
     """What is appended meanwhile is synced afterwards, together."""
     disk.sync = "roll"
     log = disk.log()
-    asked = later(disk)
+    requested_syncs = later(disk)
     for _ in range(3):
         append(log, sized())
         log.flusher.flush_soon()
-    assert len(asked) == 1
-    asked[0][1](None)
-    assert (len(asked), log.bounds.recovery_point) == (2, 1)
-    asked[1][1](None)
-    assert (len(asked), log.bounds.recovery_point) == (2, 3)
+    assert len(requested_syncs) == 1
+    requested_syncs[0][1](None)
+    assert (len(requested_syncs), log.bounds.recovery_point) == (2, 1)
+    requested_syncs[1][1](None)
+    assert (len(requested_syncs), log.bounds.recovery_point) == (2, 3)
 
 
 def test_with_every_append_synced_new_names_are_too(disk: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

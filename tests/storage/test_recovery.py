@@ -361,6 +361,6 @@ def test_a_missing_time_index_is_rebuilt(tree: Tree) -> None:
     tree.stop()
     remove(tree, "foo-0/00000000000000000000.timeindex")
     tree.open()
-    found = tree.log().reader.offset_for_timestamp(NOW_MS, 1)
-    assert found is not None
-    assert found.offset == 0
+    record = tree.log().reader.offset_for_timestamp(NOW_MS, 1)
+    assert record is not None
+    assert record.offset == 0

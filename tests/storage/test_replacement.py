@@ -38,9 +38,9 @@ def put(root: Path, contents: dict[str, bytes]) -> None:
 
 def files_of(root: Path) -> dict[str, bytes]:
     """Every file below a folder, without the lock; a directory of ours that is left has a name of its own."""
-    found = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    found.pop(LOCK, None)
-    return found | {path.name: b"left" for path in root.glob(".understudy-*")}
+    contents = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    contents.pop(LOCK, None)
+    return contents | {path.name: b"left" for path in root.glob(".understudy-*")}
 
 
 def kill_at(step: int, patch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,8 @@ def make_topics(broker: RealBroker) -> None:
     """The topics, one partition each."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     topics = [NewTopic(name, 1, config=config) for name, config in TOPICS.items()]
-    for made in admin.create_topics(topics).values():
-        made.result(60)
+    for creation in admin.create_topics(topics).values():
+        creation.result(60)
 
 
 def fill(broker: RealBroker) -> None:

@@ -14,8 +14,8 @@ def test_one_whole_batch_passes() -> None:
     """It is looked at where it lies; what cannot become a second one is cut off (core D.1 P4)."""
     batch = build_batch(records())
     for tail in (b"", bytes(11), batch[:-1], batch[:17]):
-        found = check_partition_records(memoryview(batch + tail))
-        assert (found.position, found.size, found.record_count) == (0, len(batch), 3)
+        batch_info = check_partition_records(memoryview(batch + tail))
+        assert (batch_info.position, batch_info.size, batch_info.record_count) == (0, len(batch), 3)
 
 
 @pytest.mark.parametrize("data", [b"", bytes(10), build_batch(records())[:16], build_batch(records())[:-1]])

@@ -62,13 +62,13 @@ async def test_the_controller_learns_the_directories_of_new_replicas() -> None:
         assert [directories(stage, each) for each in (0, 1)] == [(UNASSIGNED_DIRECTORY,) * 2] * 2
         await stage.pass_time(0)
         for index in (0, 1):
-            found = {}
+            directory_ids = {}
             for broker_id, node in stage.cluster.nodes.items():
                 log_dir = node.log_dir_of("t", index)
                 assert log_dir is not None
-                found[broker_id] = log_dir.directory_id
+                directory_ids[broker_id] = log_dir.directory_id
             state = stage.cluster.image.topics["t"].partitions[index]
-            assert dict(zip(state.replicas, state.directories, strict=True)) == found
+            assert dict(zip(state.replicas, state.directories, strict=True)) == directory_ids
             assert (state.leader_epoch, state.partition_epoch) == (0, 2)
 
 

@@ -18,7 +18,7 @@ from tests.broker.cluster.test_lifecycle import assigned, node, on_three_brokers
 from tests.scenarios.transactions.harness import Stage, running
 
 
-async def asked(stage: Stage, work: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> Any:
+async def outcome(stage: Stage, work: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> Any:
     """What comes of work that may pause by the cluster's clock a few times."""
     task = asyncio.ensure_future(work)
     for _ in range(ATTEMPTS):
@@ -34,7 +34,7 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         await assigned(stage, 1, name="u")
         cluster = stage.cluster
         keys = [SharePartitionKey("g", cluster.image.topics[name].id, 0) for name in "tu"]
-        await asked(stage, node(stage, 1).persister.read_summary(keys[0], 0))  # the coordinators' topic is there
+        await outcome(stage, node(stage, 1).persister.read_summary(keys[0], 0))  # the coordinators' topic is there
         snapshot = cluster.snapshots.kept[await reset.take_snapshot(cluster)]
         cluster.lifecycle.pause(node(stage, 1))
         offsets = {key.topic_id: {0: 5} for key in keys}
@@ -45,9 +45,9 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         else:
             cluster.lifecycle.resume(node(stage, 1))
         await stage.pass_time(BACKOFF_MS)
-        results = await asked(stage, writing)
+        results = await outcome(stage, writing)
         assert [results[key.topic_id][0].failed for key in keys] == [restored, restored]
-        summaries = [await asked(stage, node(stage, 1).persister.read_summary(key, 0)) for key in keys]
+        summaries = [await outcome(stage, node(stage, 1).persister.read_summary(key, 0)) for key in keys]
         assert [each.start_offset for each in summaries] == ([-1, -1] if restored else [5, 5])
 
 

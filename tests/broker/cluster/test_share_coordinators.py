@@ -31,7 +31,7 @@ from protocol.messages.share_acknowledge import (
 )
 from protocol.messages.share_fetch import AcknowledgementBatch as FetchAcknowledgementBatch
 from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
-from tests.broker.cluster.test_resets_under_way import asked
+from tests.broker.cluster.test_resets_under_way import outcome
 from tests.scenarios.transactions.harness import AsyncWire, Hung, Stage, running
 from tests.storage.logs import records_batch
 
@@ -124,7 +124,7 @@ async def grouped() -> AsyncIterator[Group]:
         wire = await stage.connect()
         assignments = [CreatableReplicaAssignment(index, [1]) for index in (0, 1)]
         await wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", -1, -1, assignments)], 1000))
-        await asked(stage, stage.cluster.nodes[1].persister.read_summary(SharePartitionKey("g", UUID(int=5), 0), 0))
+        await outcome(stage, stage.cluster.nodes[1].persister.read_summary(SharePartitionKey("g", UUID(int=5), 0), 0))
         for number in range(1000):
             group = Group(stage, f"g{number}", wire)
             if [leader_of(stage, key) for key in group.keys] == [2, 1]:
@@ -185,12 +185,12 @@ async def test_a_session_may_end_before_its_last_acknowledgements_are_written(wi
         await group.create()
         await group.hold()
         key = ApiKey.SHARE_ACKNOWLEDGE
-        asked: Any = group.accepting(-1)
+        request: Any = group.accepting(-1)
         if with_fetch:
             batches = [FetchAcknowledgementBatch(0, 0, [ACCEPT])]
             acks = [FetchTopic(group.topic_id, [FetchPartition(index, batches) for index in (0, 1)])]
-            key, asked = ApiKey.SHARE_FETCH, ShareFetchRequest(group.group_id, "m", -1, topics=acks)
-        answering = await group.begin(group.wire.call(key, 2, asked))
+            key, request = ApiKey.SHARE_FETCH, ShareFetchRequest(group.group_id, "m", -1, topics=acks)
+        answering = await group.begin(group.wire.call(key, 2, request))
         other = await group.stage.connect()
         closed = await other.call(ApiKey.SHARE_FETCH, 2, ShareFetchRequest(group.group_id, "m", -1))
         assert closed.error_code is ErrorCode.NONE
@@ -209,7 +209,7 @@ async def test_what_members_hold_of_a_broker_that_stops_is_released_before() -> 
                 await group.stage.stop(1)
             else:
                 group.stage.kill(1)
-            result = await asked(group.stage, group.persister.read(group.keys[0], 0))
+            result = await outcome(group.stage, group.persister.read(group.keys[0], 0))
             assert [tuple(each)[:4] for each in result.batches] == states
 
 
@@ -229,7 +229,7 @@ async def test_a_write_ends_with_the_broker_that_repeats_it(restarted: bool) -> 
         with pytest.raises(Hung):
             await writing
         key = group.keys[0]
-        summary = await asked(group.stage, group.stage.cluster.nodes[2].persister.read_summary(key, 0))
+        summary = await outcome(group.stage, group.stage.cluster.nodes[2].persister.read_summary(key, 0))
         assert (summary.start_offset, summary.delivery_complete_count) == (0, 0)
 
 

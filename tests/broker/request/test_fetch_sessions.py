@@ -32,10 +32,10 @@ def request(
     *partitions: int, session: tuple[int, int] = (0, 0), forgotten: tuple[int, ...] = (), replica: int = -1
 ) -> FetchRequest:
     """A fetch of some partitions of ``foo``."""
-    asked = [FetchTopic("foo", [FetchPartition(index) for index in partitions])] if partitions else []
+    topics = [FetchTopic("foo", [FetchPartition(index) for index in partitions])] if partitions else []
     left = [ForgottenTopic("foo", forgotten)] if forgotten else []
     return FetchRequest(
-        topics=asked,
+        topics=topics,
         session_id=session[0],
         session_epoch=session[1],
         forgotten_topics_data=left,

@@ -47,15 +47,15 @@ def on_each_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 
 
 class FakeDispatcher:
-    """Answers each payload by the test's function; ``asked`` are the payloads that came, in order."""
+    """Answers each payload by the test's function; ``frames`` are the payloads that came, in order."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self.asked: list[bytes] = []
+        self.frames: list[bytes] = []
 
     async def answer(self, frame: bytearray, connection: Connection) -> list[bytes] | Sending | None:
         """As a real one: the parts, the size first; what is sent otherwise is as it was made."""
-        self.asked.append(bytes(frame))
+        self.frames.append(bytes(frame))
         response = await self._answer(bytes(frame), connection)
         return [struct.pack(">i", len(response)), response] if isinstance(response, bytes) else response
 

@@ -57,10 +57,10 @@ async def test_a_request_waits_for_the_one_before_it() -> None:
     async with serving(answer) as bench:
         peer, other = await bench.connect(), await bench.connect()
         peer.send(b"slow", b"next")
-        await seen(lambda: bench.dispatcher.asked == [b"slow"])
+        await seen(lambda: bench.dispatcher.frames == [b"slow"])
         other.send(b"other")
         assert await other.receive() == b"other"
-        assert bench.dispatcher.asked == [b"slow", b"other"]
+        assert bench.dispatcher.frames == [b"slow", b"other"]
         go.set()
         assert [await peer.receive(), await peer.receive()] == [b"slow", b"next"]
 
@@ -96,7 +96,7 @@ async def test_many_requests_at_once_are_served_in_turns() -> None:
         greedy.send(*[b"x"] * 50_000)
         other.send(b"y")
         assert await other.receive() == b"y"
-        assert bench.dispatcher.asked.count(b"x") < 50_000
+        assert bench.dispatcher.frames.count(b"x") < 50_000
 
 
 @on_each_loop
@@ -113,7 +113,7 @@ async def test_an_answer_may_be_followed_by_a_pause() -> None:
         assert await peer.receive() == b"much"
         bench.clock.advance(499)
         await asyncio.sleep(0)
-        assert bench.dispatcher.asked == [b"much"]
+        assert bench.dispatcher.frames == [b"much"]
         bench.clock.advance(1)
         assert await peer.receive() == b"more"
 
@@ -133,10 +133,10 @@ async def test_nothing_more_is_answered_while_answers_do_not_go_out() -> None:
         peer = await bench.connect()
         peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
         peer.send(*[b"x"] * 200)
-        await seen(lambda: len(bench.dispatcher.asked) > 1)
+        await seen(lambda: len(bench.dispatcher.frames) > 1)
         (connection,) = bench.server._connections()
         await seen(lambda: connection._writable is not None)
-        assert len(bench.dispatcher.asked) < 100
+        assert len(bench.dispatcher.frames) < 100
         peer.writer.transport.resume_reading()  # type: ignore[attr-defined]
         assert [len(await peer.receive()) for _ in range(200)] == [1 << 20] * 200
 
@@ -180,7 +180,7 @@ async def test_a_refused_request_is_one_line_and_the_end() -> None:
             peer.send(b"first", b"\0\3\0\1 bad", b"never")
             assert await peer.receive() == b"first"
             await peer.check_closed()
-            assert bench.dispatcher.asked == [b"first", b"\0\3\0\1 bad"]
+            assert bench.dispatcher.frames == [b"first", b"\0\3\0\1 bad"]
             host, port = peer.writer.get_extra_info("sockname")
     (line,) = lines
     assert (line["event"], line["peer"]) == ("connection closed", f"{host}:{port}")
@@ -205,9 +205,9 @@ async def test_what_was_sent_before_the_end_is_done() -> None:
         peer = await bench.connect()
         peer.send(*[b"%d" % number for number in range(50)])
         peer.writer.close()
-        await seen(lambda: len(bench.dispatcher.asked) == 50)
+        await seen(lambda: len(bench.dispatcher.frames) == 50)
         await seen(lambda: not bench.server.connections.open)
-        assert bench.dispatcher.asked[-1] == b"49"
+        assert bench.dispatcher.frames[-1] == b"49"
 
 
 @on_each_loop
@@ -225,7 +225,7 @@ async def test_who_waits_for_a_peer_hears_that_it_is_gone() -> None:
     async with serving(answer) as bench:
         peer = await bench.connect()
         peer.send(b"wait")
-        await seen(lambda: bool(bench.dispatcher.asked))
+        await seen(lambda: bool(bench.dispatcher.frames))
         peer.writer.close()
         await ended.wait()
         assert not bench.server.connections.open
@@ -281,7 +281,7 @@ async def test_a_peer_that_does_not_read_is_not_waited_for() -> None:
         await seen(lambda: any(each._writable is not None for each in bench.server._connections()))
         bench.clock.advance(1000)
         await seen(lambda: not bench.server.connections.open)
-        assert len(bench.dispatcher.asked) == 1
+        assert len(bench.dispatcher.frames) == 1
 
 
 @on_each_loop
@@ -292,7 +292,7 @@ async def test_above_the_limit_a_connection_waits_unread() -> None:
         second.send(b"later")
         first.send(b"now")
         assert await first.receive() == b"now"
-        assert bench.dispatcher.asked == [b"now"]
+        assert bench.dispatcher.frames == [b"now"]
         first.writer.close()
         assert await second.receive() == b"later"
 
@@ -313,7 +313,7 @@ async def test_a_paused_broker_reads_nothing() -> None:
         new.send(b"new")
         for _ in range(200):
             await asyncio.sleep(0)
-        assert bench.dispatcher.asked == [b"before"]
+        assert bench.dispatcher.frames == [b"before"]
         bench.server.resume()
         assert (await old.receive(), await new.receive()) == (b"old", b"new")
 

@@ -27,9 +27,9 @@ class Job:
         now_ms = self.clock.now_ms()
         self.timer = self.clock.call_at(now_ms + self.interval_ms, self.run, Rhythm(self.interval_ms, lambda: self.due))
         self.played.append(now_ms)
-        found = [at_ms for at_ms in self.finds if at_ms <= now_ms]
-        self.finds = [at_ms for at_ms in self.finds if at_ms not in found]
-        if found:
+        due = [at_ms for at_ms in self.finds if at_ms <= now_ms]
+        self.finds = [at_ms for at_ms in self.finds if at_ms not in due]
+        if due:
             self.due = min(self.finds, default=None)
             self.clock.note_work()
 

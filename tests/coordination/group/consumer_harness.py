@@ -93,8 +93,8 @@ class Consumer:
         if isinstance(fields.get("topic_partitions"), dict):
             fields["topic_partitions"] = [TopicPartitions(*each) for each in fields["topic_partitions"].items()]
         fields.setdefault("topic_partitions", None)
-        given = self.epoch if epoch is None else epoch
-        request = ConsumerGroupHeartbeatRequest(G, self.member_id, given, self.instance_id, **fields)
+        member_epoch = self.epoch if epoch is None else epoch
+        request = ConsumerGroupHeartbeatRequest(G, self.member_id, member_epoch, self.instance_id, **fields)
         beat = Beat("client", "/127.0.0.1", lambda _: True)
         context = self.context
 
@@ -145,9 +145,9 @@ class Consumer:
 
 def group(context: Context) -> ConsumerGroup:
     """The consumer group."""
-    found = context.machine.groups[G]
-    assert isinstance(found, ConsumerGroup)
-    return found
+    consumer_group = context.machine.groups[G]
+    assert isinstance(consumer_group, ConsumerGroup)
+    return consumer_group
 
 
 def held_by_two(context: Context) -> list[tuple[UUID, int]]:

@@ -265,8 +265,8 @@ class Context:
     def offset(self, topic: str, partition: int = 0, group_id: str = G, *, stable: bool = False) -> Any:
         """OffsetFetch of one partition: the offset, or the error code."""
         wanted = OffsetFetchRequestGroup(group_id, [OffsetFetchRequestTopics(topic, [partition])])
-        found = self.machine.fetch_offsets(wanted, require_stable=stable).topics[0].partitions[0]
-        return found.error_code or found.committed_offset
+        partition_offset = self.machine.fetch_offsets(wanted, require_stable=stable).topics[0].partitions[0]
+        return partition_offset.error_code or partition_offset.committed_offset
 
 
 @dataclass
@@ -323,12 +323,14 @@ class Client:
 
     def sync(self, assignments: dict[str, bytes] | None = None, **over: Any) -> Answer:
         """Send SyncGroup."""
-        given = [SyncGroupRequestAssignment(member_id, raw) for member_id, raw in (assignments or {}).items()]
+        member_assignments = [
+            SyncGroupRequestAssignment(member_id, raw) for member_id, raw in (assignments or {}).items()
+        ]
         request = SyncGroupRequest(
             self.group_id,
             over.get("generation", self.generation),
             over.get("member_id", self.member_id),
-            given,
+            member_assignments,
             over.get("instance_id", self.instance_id),
             over.get("protocol_type", self.protocol_type),
             over.get("protocol_name"),
@@ -374,7 +376,9 @@ def stable(*clients: Client) -> tuple[Client, ...]:
     """All of them in one generation, with assignments a0, a1, ... (Stable)."""
     assembled(*clients)
     waiting = [client.sync() for client in clients[1:]]
-    given = {client.member_id: b"a%d" % index for index, client in enumerate(clients)}
-    assert clients[0].sync(given).code is ErrorCode.NONE
-    assert [answer.message.assignment for answer in waiting] == [given[client.member_id] for client in clients[1:]]
+    assignments = {client.member_id: b"a%d" % index for index, client in enumerate(clients)}
+    assert clients[0].sync(assignments).code is ErrorCode.NONE
+    assert [answer.message.assignment for answer in waiting] == [
+        assignments[client.member_id] for client in clients[1:]
+    ]
     return clients

@@ -64,9 +64,9 @@ class ShareConsumer:
 
 def group(context: Context) -> ShareGroup:
     """The share group."""
-    found = context.machine.groups[G]
-    assert isinstance(found, ShareGroup)
-    return found
+    share_group = context.machine.groups[G]
+    assert isinstance(share_group, ShareGroup)
+    return share_group
 
 
 def initialize(context: Context, *, failed: bool = False) -> list[InitializeShareState]:

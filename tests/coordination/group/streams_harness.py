@@ -167,9 +167,9 @@ def _tasks(ids: Sequence[TaskIds]) -> Tasks:
 
 def group(context: Context) -> StreamsGroup:
     """The streams group."""
-    found = context.machine.groups[G]
-    assert isinstance(found, StreamsGroup)
-    return found
+    streams_group = context.machine.groups[G]
+    assert isinstance(streams_group, StreamsGroup)
+    return streams_group
 
 
 def settle(*members: StreamsMember, rounds: int = 20) -> None:

@@ -102,11 +102,11 @@ def settled(history: History) -> None:
         for name in NAMES:
             history.step("keeps up", name)
         history.step("time", 1_000)
-    found = group(history.context)
-    assert found.state is State.STABLE
+    consumer_group = group(history.context)
+    assert consumer_group.state is State.STABLE
     held = [
         (topic_id, at)
-        for member in found.members.values()
+        for member in consumer_group.members.values()
         for topic_id, partitions in member.assigned.items()
         for at in partitions
     ]

@@ -33,9 +33,9 @@ K = ConsumerKind
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topic foo of three partitions."""
-    made = Cluster()
-    made.create("foo", 3)
-    return made
+    topics = Cluster()
+    topics.create("foo", 3)
+    return topics
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def test_a_first_join_writes_five_records(context: Context, cluster: Cluster) ->
 
 def test_the_hash_of_topics_is_kafkas() -> None:
     """As a broker of 4.3.1 wrote it for two topics of these ids, without racks; another order is the same."""
-    made = Cluster()
-    made.by_name["foo"] = Topic("foo", UUID("b0f08347-baf1-4798-ae4a-30261d25b188"), 3)
-    made.by_name["bar"] = Topic("bar", UUID("d1abdb3c-a021-4295-8172-52eb5f07f02d"), 2)
-    assert metadata_hash(["foo", "gone", "bar"], made) == metadata_hash(["bar", "foo"], made) == 5249340758896950692
-    assert metadata_hash(["gone"], made) == 0
+    topics = Cluster()
+    topics.by_name["foo"] = Topic("foo", UUID("b0f08347-baf1-4798-ae4a-30261d25b188"), 3)
+    topics.by_name["bar"] = Topic("bar", UUID("d1abdb3c-a021-4295-8172-52eb5f07f02d"), 2)
+    assert metadata_hash(["foo", "gone", "bar"], topics) == metadata_hash(["bar", "foo"], topics) == 5249340758896950692
+    assert metadata_hash(["gone"], topics) == 0
 
 
 def test_a_heartbeat_without_news_writes_nothing(context: Context) -> None:
@@ -161,8 +161,8 @@ def test_a_refused_append_changes_nothing(context: Context) -> None:
     """The group is not even made; the next one makes it."""
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     member = Consumer(context)
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert member.refused(0, **given) is ErrorCode.NOT_ENOUGH_REPLICAS
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert member.refused(0, **first_heartbeat) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert not context.machine.groups
     assert member.join().member_epoch == 2
 
@@ -277,8 +277,8 @@ def test_expressions_are_resolved_after_a_heartbeat_that_the_log_refuses(context
     """The next heartbeat asks for it again; of two that ask in one turn, one is enough."""
     member = Consumer(context, topics=None, regex="f.*")
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_regex": "f.*", "topic_partitions": []}
-    assert member.refused(0, **given) is ErrorCode.NOT_ENOUGH_REPLICAS
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_regex": "f.*", "topic_partitions": []}
+    assert member.refused(0, **first_heartbeat) is ErrorCode.NOT_ENOUGH_REPLICAS
     context.turn()
     assert not context.machine.groups
     member.join()

@@ -59,8 +59,10 @@ def test_a_classic_group_goes_over(context: Context) -> None:
         ("members reconcile with the target assignment", "Stable", "Reconciling"),
     ]
     assert isinstance(context.records[before], GroupMetadataTombstone)
-    found = [(each.kind, each.name) for each in context.records[before + 1 :] if isinstance(each, ConsumerRecord)]
-    assert found == [
+    consumer_records = [
+        (each.kind, each.name) for each in context.records[before + 1 :] if isinstance(each, ConsumerRecord)
+    ]
+    assert consumer_records == [
         (K.MEMBER_METADATA, old.member_id),
         (K.GROUP_METADATA, ""),
         (K.TARGET_MEMBER, old.member_id),
@@ -96,8 +98,8 @@ def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> N
     """With a policy that forbids it, in any case of letters, a classic group is not converted."""
     old = classic(context)
     context.settings.values["group.consumer.migration.policy"] = policy
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.GROUP_ID_NOT_FOUND
     assert old.heartbeat() is ErrorCode.NONE
 
 
@@ -105,8 +107,8 @@ def test_a_custom_assignor_keeps_a_classic_group(context: Context) -> None:
     """Its assignment cannot be read, so the group cannot be converted."""
     member = Client(context, [("range", subscription("foo"))])
     stable(member)
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
@@ -299,8 +301,8 @@ def test_parked_requests_are_sent_back_also_if_the_group_stays_a_classic_one(con
     assert old.join().leader == old.member_id
     assert old.sync({old.member_id: FOO[:-4] + struct.pack(">i1s", 1, b"x")}).code is ErrorCode.NONE
     late = Client(context, [("range", subscription("foo"))]).start()
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.GROUP_ID_NOT_FOUND
     assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
     assert context.last.failed
     assert context.group().awaiting_join == {}
@@ -315,9 +317,9 @@ def test_parked_requests_are_sent_back_also_if_the_upgrade_cannot_be_remembered(
     old.join()
     old.sync({old.member_id: FOO})
     late = Client(context, [("range", subscription("foo"))]).start()
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
     context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
-    assert Consumer(context).refused(0, **given) is ErrorCode.MESSAGE_TOO_LARGE
+    assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.MESSAGE_TOO_LARGE
     assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
     assert (context.group().state_name, context.group().awaiting_join) == ("PreparingRebalance", {})
     assert context.due_in("member", G, old.member_id) == 10_000
@@ -326,9 +328,9 @@ def test_parked_requests_are_sent_back_also_if_the_upgrade_cannot_be_remembered(
 def test_a_classic_group_in_its_first_rebalance_has_no_protocol_yet(context: Context) -> None:
     """UNKNOWN_SERVER_ERROR, and its members have to join again (seen on 4.4.0)."""
     first = Client(context, [("range", subscription("foo"))]).start()
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
     for _ in range(2):
-        assert Consumer(context).refused(0, **given) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.UNKNOWN_SERVER_ERROR
         assert first.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
     first.start()
     context.advance(0)
@@ -353,6 +355,6 @@ def test_a_member_that_does_not_offer_the_groups_protocol_any_more(context: Cont
     first.protocols = both[1:]
     first.start()
     assert (context.group().state_name, context.group().protocol_name) == ("PreparingRebalance", "range")
-    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **given) is ErrorCode.UNKNOWN_SERVER_ERROR
+    first_heartbeat = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **first_heartbeat) is ErrorCode.UNKNOWN_SERVER_ERROR
     assert first.parked.code is ErrorCode.REBALANCE_IN_PROGRESS

@@ -33,10 +33,10 @@ from tests.coordination.group.share_harness import (
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topics foo (3 partitions) and bar (2)."""
-    found = Cluster()
-    found.create("foo", 3)
-    found.create("bar", 2)
-    return found
+    topics = Cluster()
+    topics.create("foo", 3)
+    topics.create("bar", 2)
+    return topics
 
 
 @pytest.fixture
@@ -224,8 +224,8 @@ def test_partitions_that_come_later(cluster: Cluster, name: str, start: int) -> 
     cluster.grow("foo", 5)
     cluster.create("new", 1)
     member.beat(subscribed_topic_names=["foo", "bar", "new"])
-    (asked,) = initialize(context)
-    assert asked.offsets == {foo: {3: start, 4: start}, cluster.by_name["new"].id: {0: -1}}
+    (initialization,) = initialize(context)
+    assert initialization.offsets == {foo: {3: start, 4: start}, cluster.by_name["new"].id: {0: -1}}
     context.advance(INTERVAL_MS)
     member.beat()
     assert member.owned[foo] == [0, 1, 2, 3, 4]

@@ -19,12 +19,12 @@ def assigned(members: dict[str, list[UUID]], before: Targets) -> tuple[str, Targ
     ]
     homogeneous = len({tuple(topics) for topics in members.values()}) == 1
     counts = {topic: range(COUNTS[topic]) for topics in members.values() for topic in topics}
-    found = assign_simply(subscribers, counts, homogeneous=homogeneous)
+    targets = assign_simply(subscribers, counts, homogeneous=homogeneous)
     texts = []
-    for name, target in found.items():
+    for name, target in targets.items():
         places = ((topic, index) for topic, indexes in target.items() for index in indexes)
         texts.append(f"{name}={','.join(sorted(f'{_LETTERS[topic]}{index}' for topic, index in places))}")
-    return " ".join(texts), found
+    return " ".join(texts), targets
 
 
 def test_without_any_topic_no_member_keeps_a_target() -> None:
@@ -41,18 +41,18 @@ def test_the_table_of_the_simple_assignor() -> None:
     three = {"A": [BAR], "B": [BAR], "C": [BAR]}
     assert assigned(three, {})[0] == "A=b0,b1 B=b0 C=b1"
     both = [FOO, BAR]
-    text, found = assigned({"A": both}, {})
+    text, targets = assigned({"A": both}, {})
     assert text == "A=b0,b1,f0,f1,f2"
-    text, found = assigned({"A": both, "B": both}, found)
+    text, targets = assigned({"A": both, "B": both}, targets)
     assert text == "A=b0,b1,f2 B=f0,f1"
-    text, found = assigned({"A": both, "B": both, "C": both}, found)
+    text, targets = assigned({"A": both, "B": both, "C": both}, targets)
     assert text == "A=b0,b1 B=f0,f1 C=f2"
-    del found["A"]
-    assert assigned({"B": both, "C": both}, found)[0] == "B=b0,f0,f1 C=b1,f2"
-    text, found = assigned({"A": [FOO], "B": both, "C": [BAR]}, {})
+    del targets["A"]
+    assert assigned({"B": both, "C": both}, targets)[0] == "B=b0,f0,f1 C=b1,f2"
+    text, targets = assigned({"A": [FOO], "B": both, "C": [BAR]}, {})
     assert text == "A=f0,f2 B=b0,f1 C=b1"
-    del found["C"]
-    assert assigned({"A": [FOO], "B": both}, found)[0] == "A=f0,f2 B=b0,b1,f1"
+    del targets["C"]
+    assert assigned({"A": [FOO], "B": both}, targets)[0] == "A=f0,f2 B=b0,b1,f1"
 
 
 def test_each_partition_has_an_owner_after_each_change() -> None:

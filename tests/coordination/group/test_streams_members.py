@@ -36,9 +36,9 @@ from tests.coordination.group.streams_harness import (
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topic "in" of four partitions."""
-    made = Cluster()
-    made.create("in", 4)
-    return made
+    topics = Cluster()
+    topics.create("in", 4)
+    return topics
 
 
 @pytest.fixture

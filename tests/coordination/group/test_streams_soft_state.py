@@ -26,9 +26,9 @@ HERE = Endpoint("host", 1)
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topic "in" of four partitions."""
-    made = Cluster()
-    made.create("in", 4)
-    return made
+    topics = Cluster()
+    topics.create("in", 4)
+    return topics
 
 
 @pytest.fixture
@@ -235,8 +235,12 @@ def test_a_warmup_task_becomes_a_standby_one_in_place() -> None:
         member = Member("m1", process_id="p1", epoch=2, assigned=assigned)
         owners = TaskOwners()
         owners.add(member)
-        found = reconciled(member, TargetState(3, after, before, owners, newer=True))
-        assert (found.state, found.assigned.undated, found.revoking) == (MemberState.STABLE, after, AssignedTasks())
+        reconciliation = reconciled(member, TargetState(3, after, before, owners, newer=True))
+        assert (reconciliation.state, reconciliation.assigned.undated, reconciliation.revoking) == (
+            MemberState.STABLE,
+            after,
+            AssignedTasks(),
+        )
 
 
 def test_a_subtopology_comes_once_in_a_list_of_tasks(context: Context) -> None:
@@ -313,8 +317,8 @@ def test_partitions_behind_an_endpoint(newer: bool, listed: list[tuple[str, list
     first.confirm()
     second.beat(user_endpoint=HERE)
     (entry,) = second.result.response.partitions_by_user_endpoint or ()
-    found = [(each.topic, list(each.partitions)) for each in entry.active_partitions]
-    assert sorted(found) == sorted(listed)
+    active_partitions = [(each.topic, list(each.partitions)) for each in entry.active_partitions]
+    assert sorted(active_partitions) == sorted(listed)
 
 
 def test_what_is_behind_endpoints_is_listed_once(context: Context, cluster: Cluster) -> None:

@@ -18,10 +18,10 @@ STATEFUL = (subtopology("0", ["in"], changelogs=[info("store")]),)
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topic "in" of four partitions, and a store's changelog."""
-    made = Cluster()
-    made.create("in", 4)
-    made.create("store", 4)
-    return made
+    topics = Cluster()
+    topics.create("in", 4)
+    topics.create("store", 4)
+    return topics
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from tests.coordination.group.streams_harness import StreamsMember, bench, info,
 @pytest.fixture
 def cluster() -> Cluster:
     """With the topics "in" of four and "other" of three partitions."""
-    made = Cluster()
-    made.create("in", 4)
-    made.create("other", 3)
-    return made
+    topics = Cluster()
+    topics.create("in", 4)
+    topics.create("other", 3)
+    return topics
 
 
 @pytest.fixture
@@ -191,30 +191,32 @@ def test_sinks_are_counted_as_by_kafkas_rounds(
     parts: list[tuple[list[str], list[str], list[str], dict[str, int]]],
 ) -> None:
     """Each round looks at all subtopologies in order, until one decides nothing."""
-    made = Cluster()
-    made.create("in", 4)
-    made.create("other", 3)
+    topics = Cluster()
+    topics.create("in", 4)
+    topics.create("other", 3)
     fixed = {name: count for read, _, _, counts in parts for name, count in counts.items() if name in read}
     topology = [
         subtopology(chr(304 + n), sources, repartitions=[info(name, fixed.get(name, 0)) for name in read], sinks=sinks)
         for n, (read, sinks, sources, _) in enumerate(parts)
     ]
-    found, known = dict(fixed), {"in": 4, "other": 3}
+    partition_counts, known = dict(fixed), {"in": 4, "other": 3}
     while True:
-        before = len(found)
+        before = len(partition_counts)
         for read, sinks, sources, _ in parts:
             for sink in sinks:
-                inputs = [found[name] for name in read if name in found] + [known[name] for name in sources]
-                if sink not in found and inputs:
-                    found[sink] = max(inputs)
-        if len(found) == before:
+                inputs = [partition_counts[name] for name in read if name in partition_counts] + [
+                    known[name] for name in sources
+                ]
+                if sink not in partition_counts and inputs:
+                    partition_counts[sink] = max(inputs)
+        if len(partition_counts) == before:
             break
     needed = {name for read, sinks, _, _ in parts for name in (*read, *sinks)}
     counts = PartitionCounts.__new__(PartitionCounts)
-    counts._topics, counts.decided = made, {}
+    counts._topics, counts.decided = topics, {}
     stored = tuple(Topology.of(recorded_topology(WireTopology(0, topology))).subtopologies.values())
-    if needed <= found.keys():
-        assert _repartition_counts(stored, counts) == found
+    if needed <= partition_counts.keys():
+        assert _repartition_counts(stored, counts) == partition_counts
     else:
         with pytest.raises(KafkaError) as refusal:
             _repartition_counts(stored, counts)

@@ -102,9 +102,9 @@ class Bench:
 
     def partition(self, name: str, index: int = 0) -> Partition:
         """A partition's registration."""
-        found = self.image.partition(name, index)
-        assert found is not None
-        return found
+        registration = self.image.partition(name, index)
+        assert registration is not None
+        return registration
 
 
 def answer(outcome: MetadataOutcome) -> Any:

@@ -66,8 +66,8 @@ def test_filtered_entities_are_listed_in_the_order_of_their_index() -> None:
     alter(bench, *addresses, *users)
 
     def addresses_found(*, indexed: bool) -> list[str | None]:
-        found = find(bench.image, [("ip", MatchType.SPECIFIED, None)], strict=False, indexed=indexed)
-        return [name for ((_, name),), _ in found]
+        entities = find(bench.image, [("ip", MatchType.SPECIFIED, None)], strict=False, indexed=indexed)
+        return [name for ((_, name),), _ in entities]
 
     assert addresses_found(indexed=True) == ["0:0:0:0:0:0:0:2", "::1"]
     assert addresses_found(indexed=False) == ["::1", "0:0:0:0:0:0:0:2"]
@@ -92,12 +92,12 @@ def test_a_quota_is_a_finite_number(value: float) -> None:
 
 def test_an_address_has_to_be_one() -> None:
     """The name has to resolve; the default entity is not looked up."""
-    bench, asked = Bench(), []
+    bench, looked_up = Bench(), []
 
     def resolves(name: str) -> bool:
-        asked.append(name)
+        looked_up.append(name)
         return False
 
     wanted = [Alteration({"ip": name}, [("connection_creation_rate", 1.0)]) for name in ("nowhere", None)]
     (_, error), (_, none) = answer(bench.machine.alter_client_quotas(wanted, TOKEN, resolves=resolves))
-    assert (error.message, none, asked) == ("nowhere is not a valid IP or resolvable host.", None, ["nowhere"])
+    assert (error.message, none, looked_up) == ("nowhere is not a valid IP or resolvable host.", None, ["nowhere"])

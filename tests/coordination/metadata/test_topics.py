@@ -176,8 +176,8 @@ def test_T14_a_partition_needs_an_active_broker() -> None:
     bench.do(bench.machine.fence_broker(2))
     sentence = "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled "
     assert refusal(bench, NewTopic("t", assignments=[(0, [2])])) == (ASSIGNMENT, f"{sentence}shutdown.")
-    (_, made) = bench.machine.create_topics([NewTopic("t", assignments=[(0, [2, 1])])]).records
-    assert made == partition(1001, 0, 2, 1, isr=(1,))
+    (_, partition_record) = bench.machine.create_topics([NewTopic("t", assignments=[(0, [2, 1])])]).records
+    assert partition_record == partition(1001, 0, 2, 1, isr=(1,))
 
 
 def test_one_refused_topic_leaves_the_others_alone() -> None:

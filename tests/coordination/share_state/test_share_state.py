@@ -32,8 +32,8 @@ def test_writes_are_updates_that_merge_into_the_state(as_version: str, count: in
     assert bench.write(StateBatch(0, 9, ACKNOWLEDGED, 1), start=0, complete=10) is ErrorCode.NONE
     assert bench.records[-1].value == ShareUpdate(0, 0, 0, (RecordedBatch(0, 9, ACKNOWLEDGED, 1),), 10)
     assert bench.write(StateBatch(10, 19, AVAILABLE, 2), start=5, complete=5) is ErrorCode.NONE
-    found = bench.read()
-    assert (found.start_offset, found.batches) == (5, (StateBatch(5, 9, 2, 1), StateBatch(10, 19, 0, 2)))
+    state = bench.read()
+    assert (state.start_offset, state.batches) == (5, (StateBatch(5, 9, 2, 1), StateBatch(10, 19, 0, 2)))
     assert bench.write(start=-1, complete=6) is ErrorCode.NONE
     assert (bench.summary().start_offset, bench.summary().delivery_complete_count) == (5, count)
     assert bench.write(start=2, complete=7) is ErrorCode.NONE
@@ -89,8 +89,8 @@ def test_what_was_never_initialized() -> None:
     bench = Bench()
     assert bench.read().error is ErrorCode.INVALID_REQUEST
     assert bench.write() is ErrorCode.INVALID_REQUEST
-    found = bench.summary()
-    assert (found.error, found.start_offset, found.delivery_complete_count, found.state_epoch) == (0, -1, -1, 0)
+    summary = bench.summary()
+    assert (summary.error, summary.start_offset, summary.delivery_complete_count, summary.state_epoch) == (0, -1, -1, 0)
     assert bench.delete() is ErrorCode.NONE
     assert not bench.records
     bench.initialize()
@@ -212,11 +212,11 @@ COMBINED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "before", "since_4_4"), COMBINED)
-def test_batches_are_merged_as_kafka_merges_them(given: str, before: str, since_4_4: str) -> None:
+@pytest.mark.parametrize(("batches", "before", "since_4_4"), COMBINED)
+def test_batches_are_merged_as_kafka_merges_them(batches: str, before: str, since_4_4: str) -> None:
     """Delivery count before state (answers of the PersisterStateBatchCombiner of 4.3.1 and of 4.4.0)."""
     for joined, expected in ((False, before), (True, since_4_4)):
-        assert combine(map(_batch, given.split()), -1, joined=joined) == tuple(map(_batch, expected.split()))
+        assert combine(map(_batch, batches.split()), -1, joined=joined) == tuple(map(_batch, expected.split()))
 
 
 @pytest.mark.parametrize(("as_version", "apart"), [("4.3", True), ("4.4", False)])
@@ -266,12 +266,12 @@ def test_merged_batches_cover_each_offset_once() -> None:
         for each in batches:
             for offset in range(max(each.first_offset, 5), each.last_offset + 1):
                 best[offset] = max(best.get(offset, (0, 0)), (each.delivery_count, each.delivery_state))
-        found = [
+        combined = [
             (offset, (each.delivery_count, each.delivery_state))
             for each in combine(batches, 5, joined=True)
             for offset in range(each.first_offset, each.last_offset + 1)
         ]
-        assert found == sorted(best.items())
+        assert combined == sorted(best.items())
 
 
 def _batch(text: str) -> StateBatch:

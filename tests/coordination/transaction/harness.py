@@ -119,7 +119,7 @@ class Bench:
         client_transaction_version: int = 2,
     ) -> ProducerIdAndEpoch:
         """EndTxn; the markers wait in :attr:`effects`."""
-        given: ProducerIdAndEpoch = self.ask(
+        next_producer: ProducerIdAndEpoch = self.ask(
             lambda to: self.machine.end(
                 name,
                 EndRequest(*producer, committed),
@@ -128,7 +128,7 @@ class Bench:
                 client_transaction_version=client_transaction_version,
             )
         )
-        return given
+        return next_producer
 
     def write_markers(self, result: ErrorCode = ErrorCode.NONE) -> None:
         """Answer all markers of the last operation in the same way."""
@@ -193,9 +193,9 @@ class Bench:
     @property
     def last(self) -> TransactionRecord:
         """The newest record of the log, as a reader sees it."""
-        found = self.written[-1]
-        assert isinstance(found, TransactionRecord)
-        return found
+        record = self.written[-1]
+        assert isinstance(record, TransactionRecord)
+        return record
 
     def state(self, name: str = "tx") -> tuple[str, int, int]:
         """Where an id is: state, producer id, epoch."""

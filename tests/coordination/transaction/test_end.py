@@ -42,11 +42,11 @@ OLDER = {
 @pytest.mark.parametrize("state", LOGGED)
 def test_an_older_client_ends_by_the_table(state: S) -> None:
     """Each state with commit and abort (transactions C.3.1 T7 to T12)."""
-    found = tuple(
+    outcomes = tuple(
         outcome(end_by_older_client, stored(state, 3), EndRequest(1000, 3, committed), transition_pending=False)
         for committed in (True, False)
     )
-    assert found == OLDER[state]
+    assert outcomes == OLDER[state]
 
 
 @pytest.mark.parametrize("state", LOGGED)
@@ -74,11 +74,11 @@ NEWER = {
 @pytest.mark.parametrize("state", LOGGED)
 def test_a_newer_client_ends_by_the_table(state: S) -> None:
     """All four columns of every row (transactions C.3.2 U6)."""
-    found = tuple(
+    outcomes = tuple(
         outcome(end_by_newer_client, stored(state, 3), EndRequest(1000, epoch, committed), transition_pending=False)
         for committed, epoch in itertools.product((False, True), (3, 2))
     )
-    assert found == NEWER[state]
+    assert outcomes == NEWER[state]
 
 
 @pytest.mark.parametrize("state", LOGGED)

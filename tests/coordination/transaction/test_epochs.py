@@ -49,9 +49,9 @@ def test_an_idle_id_is_given_its_epoch_by_the_table(
         assert len(bench.log) == before, "a refusal writes nothing"
         assert bench.state()[1:] == (1000, epoch)
     else:
-        given = bench.init(expected=expected)
-        assert given.producer_epoch == answer[1], rule
-        assert (given.producer_id == 1000) == (answer[0] != NEW), rule
+        producer = bench.init(expected=expected)
+        assert producer.producer_epoch == answer[1], rule
+        assert (producer.producer_id == 1000) == (answer[0] != NEW), rule
         assert (bench.last.state, bench.last.previous_producer_id) == (S.EMPTY, 1000), "even a retry writes a record"
     assert bench.machine.transactions["tx"].last_epoch == last_epoch
 

@@ -42,9 +42,9 @@ def test_a_stuck_transaction_keeps_everybody_waiting(state: S) -> None:
 
 def verified(bench: Bench, producer: tuple[int, int], name: str = "tx") -> dict[tuple[str, int], int] | int:
     """Codes per partition, or the one code for all."""
-    found: dict[tuple[str, int], int] = {}
-    code = bench.code(lambda: found.update(bench.verify(producer, FOO, BAR, name=name)))
-    return code or found
+    codes: dict[tuple[str, int], int] = {}
+    code = bench.code(lambda: codes.update(bench.verify(producer, FOO, BAR, name=name)))
+    return code or codes
 
 
 def test_ADD_11_verification_writes_nothing() -> None:

@@ -8,7 +8,7 @@ from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 def record(state: S, epoch: int, **more: object) -> TransactionRecord:
     """A record of ``tx`` with producer id 1000, written at START_MS; ``more`` replaces fields."""
-    given: dict[str, object] = {
+    fields: dict[str, object] = {
         "transactional_id": "tx",
         "producer_id": 1000,
         "producer_epoch": epoch,
@@ -20,7 +20,7 @@ def record(state: S, epoch: int, **more: object) -> TransactionRecord:
         "previous_producer_id": 1000,
         **more,
     }
-    return TransactionRecord(**given)  # type: ignore[arg-type]
+    return TransactionRecord(**fields)  # type: ignore[arg-type]
 
 
 def markers(epoch: int, committed: bool, version: int, *partitions: tuple[str, int]) -> WriteMarkers:

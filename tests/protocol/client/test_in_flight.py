@@ -43,12 +43,12 @@ def test_a_transport_that_reads_the_missing_bytes_never_reads_into_the_next_fram
     """First the four bytes of the size, then the body."""
     requests = InFlightRequests(None)
     stream = beat(1) + b"next"
-    asked = []
+    read_sizes = []
     while requests.frame() is None:
-        asked.append(requests.missing_bytes)
-        requests.receive(stream[: asked[-1]])
-        stream = stream[asked[-1] :]
-    assert asked == [4, len(beat(1)) - 4]
+        read_sizes.append(requests.missing_bytes)
+        requests.receive(stream[: read_sizes[-1]])
+        stream = stream[read_sizes[-1] :]
+    assert read_sizes == [4, len(beat(1)) - 4]
     assert stream == b"next"
 
 

@@ -33,8 +33,8 @@ def test_a_leader_change_names_leader_and_voter() -> None:
 def test_a_snapshot_is_header_values_footer() -> None:
     """Offsets count from 0 over all three, all in epoch 0."""
     values = [m.encode(m.FeatureLevelRecord(name, level))[1] or b"" for name, level in LEVELS.items()]
-    made = snapshot(values, 1_795_270_145_947)
-    header, data, footer = batches(made)
+    encoded = snapshot(values, 1_795_270_145_947)
+    header, data, footer = batches(encoded)
     assert [b.base_offset for b in (header, data, footer)] == [0, 1, 7]
     assert [b.is_control for b in (header, data, footer)] == [True, False, True]
     assert [b.partition_leader_epoch for b in (header, data, footer)] == [0, 0, 0]
@@ -43,18 +43,18 @@ def test_a_snapshot_is_header_values_footer() -> None:
     assert (record.key, record.value) == (bytes.fromhex("00000003"), bytes.fromhex("0000000000000000000000"))
     (record,) = read_records(footer)
     assert (record.key, record.value) == (bytes.fromhex("00000004"), bytes.fromhex("000000"))
-    assert list(snapshot_values(made)) == values
+    assert list(snapshot_values(encoded)) == values
 
 
 def test_the_header_of_a_bootstrap_snapshot_is_kafkas_to_the_byte() -> None:
     """The same time gives the same batch."""
-    made = snapshot([], 1_795_270_145_947)
-    assert made[: len(BOOTSTRAP)].hex() == BOOTSTRAP.hex()
+    encoded = snapshot([], 1_795_270_145_947)
+    assert encoded[: len(BOOTSTRAP)].hex() == BOOTSTRAP.hex()
 
 
 def test_a_long_snapshot_is_cut_into_batches() -> None:
     """No value is lost, and offsets go on."""
     values = [m.encode(m.ConfigRecord(2, "t", str(n), "v"))[1] or b"" for n in range(2500)]
-    made = snapshot(values, 1)
-    assert [b.record_count for b in batches(made)] == [1, 1000, 1000, 500, 1]
-    assert list(snapshot_values(made)) == values
+    encoded = snapshot(values, 1)
+    assert [b.record_count for b in batches(encoded)] == [1, 1000, 1000, 500, 1]
+    assert list(snapshot_values(encoded)) == values

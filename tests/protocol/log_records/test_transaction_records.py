@@ -136,9 +136,9 @@ def test_DSK_06_tags_of_a_later_kafka_are_ignored() -> None:
 def test_the_last_epoch_is_memory_only() -> None:
     """A record read back knows no last epoch, so KIP-360's retry does not survive a failover."""
     remembered = dataclasses.replace(VECTORS["v1 Empty"][0], last_epoch=7)
-    found = decode(*encode(remembered))
-    assert isinstance(found, TransactionRecord)
-    assert found.last_epoch == -1
+    decoded = decode(*encode(remembered))
+    assert isinstance(decoded, TransactionRecord)
+    assert decoded.last_epoch == -1
 
 
 def test_states_are_named_as_on_the_wire() -> None:

@@ -125,8 +125,8 @@ def test_batches_stops_before_an_incomplete_tail() -> None:
     """Whole batches are yielded in order, a part of one is not."""
     whole = three() + three(3)
     for cut in (1, 11, 12, 60, 61, len(three()) - 1):
-        found = list(batches(whole + three(6)[:cut]))
-        assert [batch.base_offset for batch in found] == [0, 3]
+        complete = list(batches(whole + three(6)[:cut]))
+        assert [batch.base_offset for batch in complete] == [0, 3]
     assert [batch.position for batch in batches(whole, len(three()))] == [len(three())]
     assert list(batches(b"")) == []
 
@@ -177,8 +177,8 @@ def test_damage_is_reported_with_its_place(damaged: bytearray, reason: str) -> N
 
 def test_sound_batches_pass_the_check() -> None:
     """The check of sound batches reports nothing."""
-    found = list(checked_batches(three() + three(3)))
-    assert [batch.base_offset for batch in found] == [0, 3]
+    sound = list(checked_batches(three() + three(3)))
+    assert [batch.base_offset for batch in sound] == [0, 3]
 
 
 def test_the_size_of_a_batch_is_known_from_its_first_twelve_bytes() -> None:

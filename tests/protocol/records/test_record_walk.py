@@ -11,10 +11,10 @@ from protocol.records.records import Record, build_batch, record_bytes, spans, w
 
 def slowly(data: bytes, count: int) -> Walked:
     """The same answers from the record-by-record reader."""
-    found = list(spans(data, count))
-    times = [span.timestamp_delta for span in found] or [0]
-    sequential = [span.offset_delta for span in found] == list(range(count))
-    return Walked(min(times), max(times), sequential, any(span.key_size < 0 for span in found))
+    record_spans = list(spans(data, count))
+    times = [span.timestamp_delta for span in record_spans] or [0]
+    sequential = [span.offset_delta for span in record_spans] == list(range(count))
+    return Walked(min(times), max(times), sequential, any(span.key_size < 0 for span in record_spans))
 
 
 def check_agreement(data: bytes, count: int) -> None:

@@ -64,10 +64,10 @@ def test_a_batch_of_another_client_is_read(codec: Codec) -> None:
 def test_another_client_reads_a_batch_of_ours(codec: Codec) -> None:
     """Aiokafka checks the CRC and finds the same records."""
     records = [Record(10 + index, 1000 + index, b"key", b"value%d" % index, (("h", b"x"),)) for index in range(300)]
-    found = MemoryRecords(bytes(build_batch(records, codec=codec, partition_leader_epoch=4))).next_batch()
-    assert found is not None
-    assert found.validate_crc()
-    assert [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in found] == [
+    batch = MemoryRecords(bytes(build_batch(records, codec=codec, partition_leader_epoch=4))).next_batch()
+    assert batch is not None
+    assert batch.validate_crc()
+    assert [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in batch] == [
         (r.offset, r.timestamp_ms, r.key, r.value, [("h", b"x")]) for r in records
     ]
 

@@ -115,9 +115,9 @@ def _replica(version: int, where: str) -> Case:
     """Of a topic without replicas: a follower of an existing one would have to be one of its replicas."""
 
     def request(known: Known) -> Any:
-        made = fetch_request({known.get(where, where): [interest()]}, replica_id=1)
-        made.replica_state = fetch.ReplicaState(1, -1)
-        return made
+        replica_fetch = fetch_request({known.get(where, where): [interest()]}, replica_id=1)
+        replica_fetch.replica_state = fetch.ReplicaState(1, -1)
+        return replica_fetch
 
     rights = on(Op.READ, "nope"), cluster(Op.CLUSTER_ACTION)
     return Case(Api.FETCH, version, "of a follower", request, rights)

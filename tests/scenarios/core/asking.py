@@ -101,8 +101,8 @@ def metadata_by_id(wire: Wire, *ids: UUID, version: int = 12) -> Sequence[Metada
 
 def exists(wire: Wire, name: str) -> bool:
     """Whether a topic is there."""
-    (found,) = metadata(wire, name)
-    return found.error_code is ErrorCode.NONE
+    (topic,) = metadata(wire, name)
+    return topic.error_code is ErrorCode.NONE
 
 
 # --- producing -------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def fetch_request(
     **fields: Any,
 ) -> FetchRequest:
     """A request by topic name, or id from version 13 on; ``session`` is (id, epoch)."""
-    asked = [
+    fetch_topics = [
         FetchTopic("", list(parts), who) if isinstance(who, UUID) else FetchTopic(who, list(parts))
         for who, parts in topics.items()
     ]
@@ -179,7 +179,7 @@ def fetch_request(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
-        topics=asked,
+        topics=fetch_topics,
         session_id=session[0],
         session_epoch=session[1],
         forgotten_topics_data=left,
@@ -213,8 +213,8 @@ def fetch(
     **fields: Any,
 ) -> PartitionData:
     """Fetch of one partition."""
-    asked = interest(partition, offset, max_bytes, current_leader_epoch=epoch, last_fetched_epoch=last_epoch)
-    response = fetch_all(wire, {where: [asked]}, version=version, **fields)
+    entry = interest(partition, offset, max_bytes, current_leader_epoch=epoch, last_fetched_epoch=last_epoch)
+    response = fetch_all(wire, {where: [entry]}, version=version, **fields)
     assert response.error_code is ErrorCode.NONE, response.error_code
     ((answer,),) = [each.partitions for each in response.responses]
     return answer
@@ -228,14 +228,14 @@ def data_of(answer: PartitionData) -> bytes:
 
 def batches_of(answer: PartitionData) -> list[RecordBatch]:
     """The whole batches that a partition's answer holds."""
-    data, at, found = data_of(answer), 0, []
+    data, at, batches = data_of(answer), 0, []
     while len(data) - at >= 61:
         batch = RecordBatch(data, at)
         if at + batch.size > len(data):
             break
-        found.append(batch)
+        batches.append(batch)
         at += batch.size
-    return found
+    return batches
 
 
 def records_of(answer: PartitionData) -> list[Record]:
@@ -245,8 +245,8 @@ def records_of(answer: PartitionData) -> list[Record]:
 
 def records_deleted(wire: Wire, name: str, offset: int) -> DeleteRecordsPartitionResult:
     """DeleteRecords of a topic's partition 0."""
-    asked = DeleteRecordsTopic(name, [DeleteRecordsPartition(0, offset)])
-    response = wire.call(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest([asked], 5000))
+    topic = DeleteRecordsTopic(name, [DeleteRecordsPartition(0, offset)])
+    response = wire.call(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest([topic], 5000))
     ((result,),) = [each.partitions for each in response.topics]
     deletion: DeleteRecordsPartitionResult = result
     return deletion

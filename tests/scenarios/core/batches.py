@@ -49,9 +49,9 @@ def sized(total: int) -> bytearray:
     """A batch of one record that is ``total`` bytes long."""
     rough = len(batch(b"x" * total))
     for size in range(2 * total - rough - 4, 2 * total - rough + 5):
-        made = batch(b"x" * size)
-        if len(made) == total:
-            return made
+        encoded = batch(b"x" * size)
+        if len(encoded) == total:
+            return encoded
     raise AssertionError(f"no batch of {total} bytes")
 
 

@@ -112,8 +112,8 @@ class Disk(OnDisk):
 
     def topic(self, name: str, **configs: object) -> str:
         """A new topic; settings with ``_`` for dots."""
-        given = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        (result,) = create(self.wire(), topic(name, configs=given))
+        settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        (result,) = create(self.wire(), topic(name, configs=settings))
         assert not result.error_code, result
         return name
 
@@ -138,13 +138,13 @@ class Disk(OnDisk):
 
     def stored(self, name: str) -> list[RecordBatch]:
         """All batches of partition 0, as they lie there."""
-        found = []
+        batches = []
         for base in self.segments(name):
             data, at = self.file(name, base).read_bytes(), 0
             while at + HEADER_BYTES <= len(data) and struct.unpack_from(">i", data, at + 8)[0]:
-                found.append(RecordBatch(data, at))
-                at += found[-1].size
-        return found
+                batches.append(RecordBatch(data, at))
+                at += batches[-1].size
+        return batches
 
     # --- requests and records ----------------------------------------------------------------------------------------
 
@@ -153,9 +153,9 @@ class Disk(OnDisk):
         wire, time_ms = self.wire(), int(self.server.now_ms()) if at_ms is None else at_ms
         sizes = []
         for key, value in pairs:
-            made = build_batch([Record(0, time_ms, key, value)], **fields)
-            produced(wire, name, made)
-            sizes.append(len(made))
+            encoded = build_batch([Record(0, time_ms, key, value)], **fields)
+            produced(wire, name, encoded)
+            sizes.append(len(encoded))
         return sizes
 
     def bounds(self, name: str) -> tuple[int, int]:
@@ -164,8 +164,11 @@ class Disk(OnDisk):
 
     def offset_at(self, name: str, time_ms: int) -> int:
         """The offset that ListOffsets finds, -1 if none."""
-        asked = ListOffsetsTopic(name, [ListOffsetsPartition(0, time_ms)])
-        answer = self.wire().call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(-1, [asked], 0))
+        answer = self.wire().call(
+            ApiKey.LIST_OFFSETS,
+            8,
+            ListOffsetsRequest(-1, [ListOffsetsTopic(name, [ListOffsetsPartition(0, time_ms)])], 0),
+        )
         return int(answer.topics[0].partitions[0].offset)
 
     def fetched(self, name: str, offset: int) -> PartitionData:

@@ -21,7 +21,7 @@ Answer = tuple[str, str, int, int, int, int, int, int, bool]
 """Topic, rack, asked broker, offset, error, high watermark, log start, preferred replica, and whether records came."""
 
 
-class Asked(Protocol):
+class BrokerConnection(Protocol):
     """A connection to a broker."""
 
     def call(self, key: ApiKey, version: int, request: object) -> object:
@@ -29,7 +29,7 @@ class Asked(Protocol):
         ...
 
 
-def fill(first: Asked, leaders: Mapping[int, Asked]) -> None:
+def fill(first: BrokerConnection, leaders: Mapping[int, BrokerConnection]) -> None:
     """Create the topics, each led by its first replica, and write three records to each of them."""
     topics = [
         CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)]) for name, replicas in REPLICAS.items()
@@ -39,18 +39,18 @@ def fill(first: Asked, leaders: Mapping[int, Asked]) -> None:
         until(partial(_written, leaders[replicas[0]], name), f"records in {name}")
 
 
-def wait_for_replicas(brokers: Mapping[int, Asked]) -> None:
+def wait_for_replicas(brokers: Mapping[int, BrokerConnection]) -> None:
     """Wait for the high watermark of each replica; a follower learns it one fetch after the records."""
     for name, replicas in REPLICAS.items():
         for broker in replicas:
             until(partial(_has_all, brokers[broker], broker, name), f"the high watermark of {name} on broker {broker}")
 
 
-def _has_all(replica: Asked, broker: int, topic: str) -> bool:
+def _has_all(replica: BrokerConnection, broker: int, topic: str) -> bool:
     return fetched(replica, broker, topic, "", 0)[5] == RECORDS
 
 
-def _written(leader: Asked, topic: str) -> bool:
+def _written(leader: BrokerConnection, topic: str) -> bool:
     """Whether the leader took the three records; false where it does not lead the topic yet."""
     data = [TopicProduceData(topic, [PartitionProduceData(0, batch(b"a", b"b", b"c"))])]
     response = leader.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 10_000, data))
@@ -61,7 +61,7 @@ def _written(leader: Asked, topic: str) -> bool:
     return answer.error_code is ErrorCode.NONE
 
 
-def fetched(connection: Asked, broker: int, topic: str, rack: str, offset: int, version: int = 12) -> Answer:
+def fetched(connection: BrokerConnection, broker: int, topic: str, rack: str, offset: int, version: int = 12) -> Answer:
     """What the broker answers to a consumer in a rack that asks for one offset."""
     request = FetchRequest(-1, 0, 1, 1 << 20, 0, [FetchTopic(topic, [interest(offset=offset)])], 0, -1, rack_id=rack)
     response = connection.call(ApiKey.FETCH, version, request)
@@ -73,7 +73,7 @@ def fetched(connection: Asked, broker: int, topic: str, rack: str, offset: int, 
     )  # fmt: skip
 
 
-def answers(brokers: Mapping[int, Asked]) -> list[Answer]:
+def answers(brokers: Mapping[int, BrokerConnection]) -> list[Answer]:
     """Each topic, at each broker, from each rack, at the offsets around what there is."""
     return [
         fetched(connection, broker, topic, rack, offset)

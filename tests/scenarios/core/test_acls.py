@@ -38,8 +38,8 @@ def may_read(stage: Guarded, name: str) -> int:
 
 def may_describe(stage: Guarded, name: str) -> int:
     """The error of the client's Metadata."""
-    (found,) = metadata(stage.client, name)
-    return found.error_code
+    (topic,) = metadata(stage.client, name)
+    return topic.error_code
 
 
 def test_ACL_01_without_an_authorizer_there_are_no_acls(broker: Server) -> None:
@@ -124,16 +124,16 @@ def test_ACL_06_how_a_filter_finds_names(guarded: Guarded) -> None:
     names = [("foo", LITERAL), ("*", LITERAL), ("fo", PREFIXED), ("foobar", PREFIXED)]
     guarded.create(*(acl(Op.READ, Kind.TOPIC, name, pattern=pattern) for name, pattern in names))
 
-    def found(name: str | None, pattern: PatternType) -> set[str]:
+    def matching(name: str | None, pattern: PatternType) -> set[str]:
         return {each[1] for each in acls_of(described(guarded.admin, Kind.TOPIC, name, pattern, host=CLIENT))}
 
-    assert found("foo", PatternType.MATCH) == {"foo", "*", "fo"}
-    assert found("foo", LITERAL) == {"foo"}
-    assert found("*", LITERAL) == {"*"}
-    assert found("foo", PatternType.ANY) == {"foo"}
-    assert found(None, PREFIXED) == {"fo", "foobar"}
-    assert found(None, PatternType.MATCH) == {"foo", "*", "fo", "foobar"}
-    assert found("foo", PREFIXED) == set()
+    assert matching("foo", PatternType.MATCH) == {"foo", "*", "fo"}
+    assert matching("foo", LITERAL) == {"foo"}
+    assert matching("*", LITERAL) == {"*"}
+    assert matching("foo", PatternType.ANY) == {"foo"}
+    assert matching(None, PREFIXED) == {"fo", "foobar"}
+    assert matching(None, PatternType.MATCH) == {"foo", "*", "fo", "foobar"}
+    assert matching("foo", PREFIXED) == set()
 
 
 def test_ACL_07_an_acl_that_cannot_be_is_refused_by_itself(guarded: Guarded) -> None:

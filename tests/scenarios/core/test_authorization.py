@@ -56,8 +56,8 @@ def prepared(stage: Guarded) -> dict[str, Any]:
     for group in ("g", "h"):
         wire.call(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, -1, "", topics=offsets))
     for name in ("T", "V"):
-        given = wire.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
-        known[name] = given.producer_id, given.producer_epoch
+        producer = wire.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
+        known[name] = producer.producer_id, producer.producer_epoch
     both = [AddPartitionsToTxnTopic(name, [0]) for name in ("foo", "bar")]
     wire.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, AddPartitionsToTxnRequest("T", *pair(known), both))
     return known

@@ -45,9 +45,9 @@ def test_a_consumer_group_is_described_as_often_as_it_is_named(broker: Server, v
     broker.make_coordinators()
     request = ConsumerGroupDescribeRequest(["g", "h", "g"])
     groups = broker.wire().call(ApiKey.CONSUMER_GROUP_DESCRIBE, version, request).groups
-    found = sorted((each.group_id, each.error_code, each.error_message) for each in groups)
+    descriptions = sorted((each.group_id, each.error_code, each.error_message) for each in groups)
     absent = ErrorCode.GROUP_ID_NOT_FOUND
-    assert found == [(name, absent, f"Group {name} not found.") for name in ("g", "g", "h")]
+    assert descriptions == [(name, absent, f"Group {name} not found.") for name in ("g", "g", "h")]
 
 
 @pytest.mark.parametrize("version", [0, 5, 6])
@@ -62,7 +62,7 @@ def test_a_classic_group_is_described_as_often_as_it_is_named(broker: Server, ve
 
 
 @pytest.mark.parametrize(
-    ("asked", "answers"),
+    ("requested", "answers"),
     [
         ([("foo", [(0, 1)]), ("foo", [(1, 0)])], {"foo": [(0, NONE, 1), (1, NONE, 0)]}),
         ([("foo", [(0, 1), (0, 0)])], {"foo": [(0, NONE, 0)]}),
@@ -73,7 +73,7 @@ def test_a_classic_group_is_described_as_often_as_it_is_named(broker: Server, ve
 )
 def test_DeleteRecords_has_one_offset_for_a_partition(
     broker: Server,
-    asked: list[tuple[str, list[tuple[int, int]]]],
+    requested: list[tuple[str, list[tuple[int, int]]]],
     answers: dict[str, list[tuple[int, ErrorCode, int]]],
 ) -> None:
     """A map of partitions, whose last offset counts; topics without partitions are left out."""
@@ -81,17 +81,17 @@ def test_DeleteRecords_has_one_offset_for_a_partition(
     created(wire, "foo", 2)
     created(wire, "bar")
     produced(wire, "foo", batch(b"a"))
-    topics = [DeleteRecordsTopic(name, [DeleteRecordsPartition(*each) for each in parts]) for name, parts in asked]
+    topics = [DeleteRecordsTopic(name, [DeleteRecordsPartition(*each) for each in parts]) for name, parts in requested]
     response = wire.call(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics, 5_000))
-    found = [
+    low_watermarks = [
         (each.name, sorted((p.partition_index, p.error_code, p.low_watermark) for p in each.partitions))
         for each in response.topics
     ]
-    assert found == list(answers.items())
+    assert low_watermarks == list(answers.items())
 
 
 @pytest.mark.parametrize(
-    ("asked", "answers"),
+    ("requested", "answers"),
     [
         ([("foo", [0]), ("bar", [0]), ("foo", [1])], {"foo": [(0, NONE), (1, NONE)], "bar": [(0, NONE)]}),
         ([("foo", [0, 0, 1])], {"foo": [(0, INVALID), (1, NONE)]}),
@@ -101,7 +101,10 @@ def test_DeleteRecords_has_one_offset_for_a_partition(
 )
 @pytest.mark.parametrize("version", [1, 6])
 def test_ListOffsets_answers_each_partition_once(
-    broker: Server, version: int, asked: list[tuple[str, list[int]]], answers: dict[str, list[tuple[int, ErrorCode]]]
+    broker: Server,
+    version: int,
+    requested: list[tuple[str, list[int]]],
+    answers: dict[str, list[tuple[int, ErrorCode]]],
 ) -> None:
     """One entry per topic; a repeated partition is refused once, a topic without partitions is left out."""
     wire = broker.wire()
@@ -109,11 +112,11 @@ def test_ListOffsets_answers_each_partition_once(
     created(wire, "bar")
     topics = [
         ListOffsetsTopic(name, [ListOffsetsPartition(partition_index=each, timestamp=-1) for each in parts])
-        for name, parts in asked
+        for name, parts in requested
     ]
     response = wire.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(replica_id=-1, topics=topics))
-    found = {each.name: sorted((p.partition_index, p.error_code) for p in each.partitions) for each in response.topics}
-    assert (found, len(response.topics)) == (answers, len(answers))
+    codes = {each.name: sorted((p.partition_index, p.error_code) for p in each.partitions) for each in response.topics}
+    assert (codes, len(response.topics)) == (answers, len(answers))
 
 
 def test_markers_of_one_producer_are_merged_unless_all_are_refused(broker: Server) -> None:

@@ -145,8 +145,8 @@ def test_offsets_are_listed(wire: Wire, version: int) -> None:
     produced(wire, "foo", batch(b"a", b"b"))
 
     def listed(name: str, time: int, epoch: int = -1) -> tuple[int, int, int]:
-        asked = ListOffsetsTopic(name, [ListOffsetsPartition(0, time, epoch)])
-        ((topic),) = wire.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(-1, [asked])).topics
+        requested_topic = ListOffsetsTopic(name, [ListOffsetsPartition(0, time, epoch)])
+        ((topic),) = wire.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(-1, [requested_topic])).topics
         (answer,) = topic.partitions
         return int(answer.error_code), answer.offset, answer.leader_epoch
 
@@ -163,8 +163,8 @@ def test_the_end_of_an_epoch_is_found(wire: Wire, version: int) -> None:
     produced(wire, "foo", batch(b"a", b"b"))
 
     def ended(name: str, epoch: int, current: int = -1) -> tuple[int, int, int]:
-        asked = OffsetForLeaderTopic(name, [OffsetForLeaderPartition(0, current, epoch)])
-        response = wire.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, version, OffsetForLeaderEpochRequest([asked], -2))
+        topic = OffsetForLeaderTopic(name, [OffsetForLeaderPartition(0, current, epoch)])
+        response = wire.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, version, OffsetForLeaderEpochRequest([topic], -2))
         ((answer,),) = [each.partitions for each in response.topics]
         return int(answer.error_code), answer.leader_epoch, answer.end_offset
 
@@ -180,8 +180,8 @@ def test_records_are_deleted(wire: Wire, version: int) -> None:
     produced(wire, "foo", batch(b"a", b"b"))
 
     def deleted_to(name: str, offset: int) -> tuple[int, int]:
-        asked = DeleteRecordsTopic(name, [DeleteRecordsPartition(0, offset)])
-        response = wire.call(ApiKey.DELETE_RECORDS, version, DeleteRecordsRequest([asked], 5000))
+        topic = DeleteRecordsTopic(name, [DeleteRecordsPartition(0, offset)])
+        response = wire.call(ApiKey.DELETE_RECORDS, version, DeleteRecordsRequest([topic], 5000))
         ((answer,),) = [each.partitions for each in response.topics]
         return int(answer.error_code), answer.low_watermark
 
@@ -255,9 +255,9 @@ def test_settings_are_described(wire: Wire, version: int) -> None:
 def test_resources_with_settings_are_listed(wire: Wire, version: int) -> None:
     """Client metrics in version 0, all kinds since 1."""
     response = wire.call(ApiKey.LIST_CONFIG_RESOURCES, version, ListConfigResourcesRequest())
-    found = {(each.resource_type, each.resource_name) for each in response.config_resources}
+    resources = {(each.resource_type, each.resource_name) for each in response.config_resources}
     assert response.error_code is ErrorCode.NONE
-    assert found == ({(TOPIC, "foo"), (BROKER, "1"), (8, "1")} if version >= 1 else set())
+    assert resources == ({(TOPIC, "foo"), (BROKER, "1"), (8, "1")} if version >= 1 else set())
 
 
 # --- the cluster -----------------------------------------------------------------------------------------------------
@@ -328,8 +328,9 @@ def test_partitions_are_reassigned(wire: Wire, version: int) -> None:
     """To the broker that has them; to none that is not there; nothing to cancel."""
 
     def reassigned(name: str, replicas: Sequence[int] | None) -> int:
-        asked = ReassignableTopic(name, [ReassignablePartition(0, replicas)])
-        request = AlterPartitionReassignmentsRequest(5000, [asked])
+        request = AlterPartitionReassignmentsRequest(
+            5000, [ReassignableTopic(name, [ReassignablePartition(0, replicas)])]
+        )
         response = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, version, request)
         ((answer,),) = [each.partitions for each in response.responses]
         return int(answer.error_code)
@@ -341,8 +342,8 @@ def test_partitions_are_reassigned(wire: Wire, version: int) -> None:
 @every_version(alter_replica_log_dirs.API, removed=False)
 def test_replicas_stay_in_the_one_directory(wire: Wire, version: int) -> None:
     """Another one is not there."""
-    asked = AlterReplicaLogDir("/no", [AlterReplicaLogDirTopic("foo", [0])])
-    response = wire.call(ApiKey.ALTER_REPLICA_LOG_DIRS, version, AlterReplicaLogDirsRequest([asked]))
+    move = AlterReplicaLogDir("/no", [AlterReplicaLogDirTopic("foo", [0])])
+    response = wire.call(ApiKey.ALTER_REPLICA_LOG_DIRS, version, AlterReplicaLogDirsRequest([move]))
     ((answer,),) = [each.partitions for each in response.results]
     assert answer.error_code is ErrorCode.LOG_DIR_NOT_FOUND
 

@@ -161,8 +161,8 @@ def test_FET_16_another_leader_epoch_is_fenced(broker: Server, step: int, code: 
     broker.control("POST", "/v1/brokers/1/stop")
     broker.control("POST", "/v1/brokers/1/start")
     wire = broker.wire()
-    (found,) = metadata(wire, "foo")
-    assert fetch(wire, "foo", epoch=found.partitions[0].leader_epoch + step).error_code is code
+    (topic,) = metadata(wire, "foo")
+    assert fetch(wire, "foo", epoch=topic.partitions[0].leader_epoch + step).error_code is code
 
 
 def test_FET_17_an_unknown_id_concerns_its_own_topic(broker: Server) -> None:

@@ -46,9 +46,9 @@ def assigned(wire: Wire, name: str, *replicas: int) -> None:
 def partition(wire: Wire, name: str) -> MetadataResponsePartition:
     """Partition 0 in the Metadata response."""
     (topic,) = metadata(wire, name)
-    (found,) = topic.partitions
-    assert isinstance(found, MetadataResponsePartition)
-    return found
+    (metadata_partition,) = topic.partitions
+    assert isinstance(metadata_partition, MetadataResponsePartition)
+    return metadata_partition
 
 
 def held(broker_with: BrokerWith, **configs: str) -> tuple[Server, Wire]:
@@ -56,8 +56,8 @@ def held(broker_with: BrokerWith, **configs: str) -> tuple[Server, Wire]:
     brokers = broker_with(brokers=2)
     brokers.freeze()
     wire = brokers.wire(1)
-    given = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
-    topic = CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [1, 2])], given)
+    topic_configs = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
+    topic = CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [1, 2])], topic_configs)
     wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
     brokers.control("POST", f"{PARTITION}/isr", {"replicas": [1, 2], "held": [2]})
     wire.send(ApiKey.PRODUCE, 9, produce_request({"t": {0: batch(b"a")}}, acks=-1, timeout_ms=5_000))
@@ -152,9 +152,9 @@ def test_a_log_that_begins_inside_a_batch_is_copied(broker_with: BrokerWith) -> 
     until(lambda: partition(wire, "t").leader_id == 2, "the move")
     new = brokers.wire(2)
     assert fetch(new, "t", 1).error_code is ErrorCode.OFFSET_OUT_OF_RANGE
-    found = fetch(new, "t", 2)
-    assert (found.log_start_offset, found.high_watermark) == (2, 3)
-    assert [record.value for record in records_of(found)] == [b"a", b"b", b"c"]
+    copied = fetch(new, "t", 2)
+    assert (copied.log_start_offset, copied.high_watermark) == (2, 3)
+    assert [record.value for record in records_of(copied)] == [b"a", b"b", b"c"]
     assert produced(new, "t", batch(b"d")) == 3
 
 
@@ -175,8 +175,8 @@ def test_a_new_leader_whose_epoch_is_not_replicated_knows_no_end(
     leader = brokers.wire(2)
 
     def listed(timestamp: int, replica_id: int = -1) -> tuple[ErrorCode, int]:
-        asked = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp)])
-        ((topic),) = leader.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(replica_id, [asked])).topics
+        requested_topic = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp)])
+        ((topic),) = leader.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(replica_id, [requested_topic])).topics
         return topic.partitions[0].error_code, topic.partitions[0].offset
 
     assert until(lambda: listed(-2) == (ErrorCode.NONE, 0) or None, "the next one leads")

@@ -24,9 +24,9 @@ CORDONED = "cordoned.log.dirs"
 @pytest.fixture
 def directories() -> Iterator[Directories]:
     """A broker over the directories a and b."""
-    made = Directories()
-    yield made
-    made.close()
+    broker_directories = Directories()
+    yield broker_directories
+    broker_directories.close()
 
 
 def batch(count: int = 1) -> bytearray:

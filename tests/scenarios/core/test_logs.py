@@ -18,9 +18,9 @@ HOUR_MS = 3_600_000
 @pytest.fixture
 def own_disk(broker_with: BrokerWith) -> Iterator[Disk]:
     """A broker of the row's own."""
-    made = Disk(broker_with)
-    yield made
-    made.close()
+    broker_disk = Disk(broker_with)
+    yield broker_disk
+    broker_disk.close()
 
 
 if TARGET == "kafka":
@@ -28,9 +28,9 @@ if TARGET == "kafka":
     @pytest.fixture(scope="module")
     def disk() -> Iterator[Disk]:
         """A broker for all rows that leave it running."""
-        made = Disk()
-        yield made
-        made.close()
+        broker_disk = Disk()
+        yield broker_disk
+        broker_disk.close()
 
 else:
 

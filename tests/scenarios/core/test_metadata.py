@@ -25,16 +25,16 @@ NOT_ASKED = -(2**31)
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "listed"),
+    ("version", "topics", "listed"),
     [(0, (), ["foo"]), (1, (), []), (1, None, ["foo"]), (12, (), []), (12, None, ["foo"])],
 )
 def test_MET_01_all_topics_or_none(
-    broker: Server, version: int, asked: tuple[MetadataRequestTopic, ...] | None, listed: list[str]
+    broker: Server, version: int, topics: tuple[MetadataRequestTopic, ...] | None, listed: list[str]
 ) -> None:
     """In v0 an empty list means all; from v1 on null does, and empty means none."""
     wire = broker.wire()
     created(wire, "foo", 3)
-    response = wire.call(ApiKey.METADATA, version, MetadataRequest(asked))
+    response = wire.call(ApiKey.METADATA, version, MetadataRequest(topics))
     assert [each.name for each in response.topics] == listed
     assert [each.node_id for each in response.brokers] == [1]
 
@@ -47,11 +47,11 @@ def test_MET_02_a_missing_topic_is_created_after_a_retriable_error(broker_with: 
     assert (first.error_code, first.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
 
     def there() -> MetadataResponseTopic | None:
-        (found,) = metadata(wire, "new", version=9)
-        return found if found.error_code is ErrorCode.NONE else None
+        (topic,) = metadata(wire, "new", version=9)
+        return topic if topic.error_code is ErrorCode.NONE else None
 
-    found = until(there, "the topic")
-    assert sorted((p.partition_index, p.leader_id, p.leader_epoch, p.error_code) for p in found.partitions) == [
+    created_topic = until(there, "the topic")
+    assert sorted((p.partition_index, p.leader_id, p.leader_epoch, p.error_code) for p in created_topic.partitions) == [
         (index, 1, 0, ErrorCode.NONE) for index in range(3)
     ]
 
@@ -86,8 +86,8 @@ def test_MET_05_topics_can_be_asked_for_by_id(broker: Server) -> None:
     """A known id gets its name; an unknown one comes back with no name."""
     wire = broker.wire()
     topic_id = created(wire, "foo")
-    found, missing = sorted(metadata_by_id(wire, topic_id, RANDOM_ID), key=lambda each: each.error_code)
-    assert (found.error_code, found.name, found.topic_id) == (ErrorCode.NONE, "foo", topic_id)
+    known, missing = sorted(metadata_by_id(wire, topic_id, RANDOM_ID), key=lambda each: each.error_code)
+    assert (known.error_code, known.name, known.topic_id) == (ErrorCode.NONE, "foo", topic_id)
     assert (missing.error_code, missing.name, missing.topic_id) == (ErrorCode.UNKNOWN_TOPIC_ID, None, RANDOM_ID)
 
 
@@ -104,12 +104,14 @@ def test_MET_06_versions_10_and_11_know_ids_but_do_not_take_them(broker: Server,
     ]
 
 
-@pytest.mark.parametrize(("asked", "operations"), [(True, ALL_OPERATIONS), (False, NOT_ASKED)])
-def test_MET_07_authorized_operations_are_returned_when_requested(broker: Server, asked: bool, operations: int) -> None:
+@pytest.mark.parametrize(("included", "operations"), [(True, ALL_OPERATIONS), (False, NOT_ASKED)])
+def test_MET_07_authorized_operations_are_returned_when_requested(
+    broker: Server, included: bool, operations: int
+) -> None:
     """Without an authorizer: every operation that a topic supports."""
     wire = broker.wire()
     created(wire, "foo")
-    (answer,) = metadata(wire, "foo", version=8, include_topic_authorized_operations=asked)
+    (answer,) = metadata(wire, "foo", version=8, include_topic_authorized_operations=included)
     assert answer.topic_authorized_operations == operations
 
 

@@ -37,8 +37,8 @@ def wire(broker: Server) -> Wire:
 
 def partitions(wire: Wire, offset: int = 0, max_bytes: int = 1 << 20, **fields: Any) -> Sequence[PartitionData]:
     """Fetch of all three partitions."""
-    asked = [interest(index, offset, max_bytes) for index in range(3)]
-    partition_data: Sequence[PartitionData] = fetch_all(wire, {"foo": asked}, **fields).responses[0].partitions
+    entries = [interest(index, offset, max_bytes) for index in range(3)]
+    partition_data: Sequence[PartitionData] = fetch_all(wire, {"foo": entries}, **fields).responses[0].partitions
     return partition_data
 
 
@@ -62,9 +62,9 @@ def test_a_replica_that_follows_nothing_reads_nothing(
     """Partition.followerReplicaOrThrow, the leader's own id included; v15 moved the id."""
     wire = broker.wire()
     topic_id = created(wire, "bar")
-    asked = [interest(current_leader_epoch=epoch)]
-    old = fetch_all(wire, {"bar": asked}, version=12, replica_id=replica_id)
-    new = fetch_all(wire, {topic_id: asked}, version=17, replica_state=ReplicaState(replica_id, -1))
+    fetch_partitions = [interest(current_leader_epoch=epoch)]
+    old = fetch_all(wire, {"bar": fetch_partitions}, version=12, replica_id=replica_id)
+    new = fetch_all(wire, {topic_id: fetch_partitions}, version=17, replica_state=ReplicaState(replica_id, -1))
     for response in (old, new):
         assert response.responses[0].partitions[0].error_code is code
         assert response.node_endpoints == ()
@@ -79,8 +79,7 @@ def test_a_negative_partition_limit_fails_where_there_is_data(wire: Wire) -> Non
 
 def test_a_negative_limit_of_the_request_fails_its_first_partition(wire: Wire) -> None:
     """What is left is never below 0 behind it (ReplicaManager.readFromLog)."""
-    asked = [interest(index) for index in range(3)]
-    partitions = fetch_all(wire, {"foo": asked}, max_bytes=-1).responses[0].partitions
+    partitions = fetch_all(wire, {"foo": [interest(index) for index in range(3)]}, max_bytes=-1).responses[0].partitions
     answers = [(each.error_code, len(data_of(each)) > 0) for each in partitions]
     assert answers == [(FAILED, False), (NONE, True), (NONE, False)]
 
@@ -90,16 +89,15 @@ def test_a_batch_that_does_not_fit_has_no_aborted_transactions(
     wire: Wire, max_bytes: int, aborted: list[tuple[()] | None]
 ) -> None:
     """Null where the first batch was cut off (FetchDataInfo.firstEntryIncomplete), empty where no byte was allowed."""
-    found = partitions(wire, max_bytes=max_bytes, isolation_level=1)
-    assert [each.aborted_transactions for each in found] == aborted
+    assert [each.aborted_transactions for each in partitions(wire, max_bytes=max_bytes, isolation_level=1)] == aborted
 
 
 # --- administration --------------------------------------------------------------------------------------------------
 
 
-def elected(wire: Wire, kind: int, asked: list[tuple[str, list[int]]], timeout_ms: int = 10_000) -> object:
+def elected(wire: Wire, kind: int, entries: list[tuple[str, list[int]]], timeout_ms: int = 10_000) -> object:
     """ElectLeaders: the code, and the codes of each entry."""
-    request = ElectLeadersRequest([TopicPartitions(*each) for each in asked], timeout_ms, kind)
+    request = ElectLeadersRequest([TopicPartitions(*each) for each in entries], timeout_ms, kind)
     response = wire.call(ApiKey.ELECT_LEADERS, 2, request)
     results = response.replica_election_results
     return response.error_code, [(each.topic, [p.error_code for p in each.partition_result]) for each in results]
@@ -116,9 +114,9 @@ def test_an_election_of_nothing_is_answered_at_once(wire: Wire, kind: int) -> No
 def test_every_entry_of_an_election_is_answered(wire: Wire) -> None:
     """Repeated topics and those without partitions too."""
     needless, absent = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    asked = [("foo", [0]), ("foo", []), ("foo", [1, 1]), ("absent", [0])]
+    entries = [("foo", [0]), ("foo", []), ("foo", [1, 1]), ("absent", [0])]
     answers = [("foo", [needless]), ("foo", []), ("foo", [needless, needless]), ("absent", [absent])]
-    assert elected(wire, 0, asked) == (NONE, answers)
+    assert elected(wire, 0, entries) == (NONE, answers)
 
 
 def test_a_reassignment_of_nothing_is_answered_at_once(wire: Wire) -> None:
@@ -233,5 +231,5 @@ def test_a_broken_pattern_is_explained_as_re2j_does(broker: Server, pattern: str
     """com.google.re2j.PatternSyntaxException."""
     broker.make_coordinators()
     text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {reason}."
-    found = beat(broker.wire(), "g", "m", 0, subscribed_topic_regex=pattern)
-    assert found == (ErrorCode.INVALID_REGULAR_EXPRESSION, text)
+    error = beat(broker.wire(), "g", "m", 0, subscribed_topic_regex=pattern)
+    assert error == (ErrorCode.INVALID_REGULAR_EXPRESSION, text)

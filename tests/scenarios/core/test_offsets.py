@@ -29,8 +29,8 @@ LATEST, EARLIEST, LARGEST_TIME, LOCAL_EARLIEST, LATEST_TIERED, EARLIEST_PENDING 
 
 def listed(wire: Wire, *timestamps: int, version: int = 7) -> Sequence[ListOffsetsPartitionResponse]:
     """ListOffsets of foo-0, once for each timestamp."""
-    asked = ListOffsetsTopic("foo", [ListOffsetsPartition(0, each) for each in timestamps])
-    ((topic),) = wire.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(-1, [asked])).topics
+    requested_topic = ListOffsetsTopic("foo", [ListOffsetsPartition(0, each) for each in timestamps])
+    ((topic),) = wire.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(-1, [requested_topic])).topics
     partitions: Sequence[ListOffsetsPartitionResponse] = topic.partitions
     return partitions
 
@@ -43,28 +43,32 @@ def with_times(broker: Server) -> Wire:
     return wire
 
 
-@pytest.mark.parametrize(("time_ms", "found"), [(15, (1, 20)), (16, (1, 20)), (21, (-1, -1))])
+@pytest.mark.parametrize(("time_ms", "offset_and_time"), [(15, (1, 20)), (16, (1, 20)), (21, (-1, -1))])
 def test_LST_01_a_time_finds_the_first_record_that_is_not_older(
-    broker: Server, time_ms: int, found: tuple[int, int]
+    broker: Server, time_ms: int, offset_and_time: tuple[int, int]
 ) -> None:
     """In the order of the log, not of time."""
     (answer,) = listed(with_times(broker), time_ms)
-    assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, found)
+    assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, offset_and_time)
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"), [(LARGEST_TIME, (1, 20)), (LATEST, (3, -1)), (EARLIEST, (0, -1))], ids=["max", "last", "first"]
+    ("timestamp", "offset_and_time"),
+    [(LARGEST_TIME, (1, 20)), (LATEST, (3, -1)), (EARLIEST, (0, -1))],
+    ids=["max", "last", "first"],
 )
-def test_LST_02_special_timestamps_select_an_offset(broker: Server, asked: int, found: tuple[int, int]) -> None:
+def test_LST_02_special_timestamps_select_an_offset(
+    broker: Server, timestamp: int, offset_and_time: tuple[int, int]
+) -> None:
     """The record with the largest time, the end, the start."""
-    (answer,) = listed(with_times(broker), asked)
-    assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, found)
+    (answer,) = listed(with_times(broker), timestamp)
+    assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, offset_and_time)
 
 
-@pytest.mark.parametrize(("version", "asked"), [(6, LARGEST_TIME), (7, LOCAL_EARLIEST)])
-def test_LST_03_each_special_time_has_its_first_version(broker: Server, version: int, asked: int) -> None:
+@pytest.mark.parametrize(("version", "timestamp"), [(6, LARGEST_TIME), (7, LOCAL_EARLIEST)])
+def test_LST_03_each_special_time_has_its_first_version(broker: Server, version: int, timestamp: int) -> None:
     """UNSUPPORTED_VERSION on the partition before that."""
-    (answer,) = listed(with_times(broker), asked, version=version)
+    (answer,) = listed(with_times(broker), timestamp, version=version)
     assert (answer.error_code, answer.offset) == (ErrorCode.UNSUPPORTED_VERSION, -1)
 
 
@@ -74,10 +78,10 @@ def test_LST_04_a_partition_is_asked_for_once(broker: Server) -> None:
     assert {(each.error_code, each.offset) for each in answers} == {(ErrorCode.INVALID_REQUEST, -1)}
 
 
-@pytest.mark.parametrize(("version", "asked"), [(9, LATEST_TIERED), (11, EARLIEST_PENDING)])
-def test_LST_05_without_tiers_nothing_is_tiered(broker: Server, version: int, asked: int) -> None:
+@pytest.mark.parametrize(("version", "timestamp"), [(9, LATEST_TIERED), (11, EARLIEST_PENDING)])
+def test_LST_05_without_tiers_nothing_is_tiered(broker: Server, version: int, timestamp: int) -> None:
     """Without tiered storage the tiered offset is -1, without an error."""
-    (answer,) = listed(with_times(broker), asked, version=version)
+    (answer,) = listed(with_times(broker), timestamp, version=version)
     assert (answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch) == (ErrorCode.NONE, -1, -1, -1)
 
 
@@ -118,13 +122,17 @@ def with_epochs(broker: Server) -> Wire:
     return wire
 
 
-@pytest.mark.parametrize(("epoch", "found"), [(0, (0, 5)), (1, (0, 5)), (2, (2, 9)), (3, (-1, -1))])
-def test_EPO_01_an_epoch_ends_where_the_next_one_starts(broker: Server, epoch: int, found: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("epoch", "epoch_and_end"), [(0, (0, 5)), (1, (0, 5)), (2, (2, 9)), (3, (-1, -1))])
+def test_EPO_01_an_epoch_ends_where_the_next_one_starts(
+    broker: Server, epoch: int, epoch_and_end: tuple[int, int]
+) -> None:
     """The last one ends with the log; one that never was falls back to the one before; one to come is unknown."""
-    asked = OffsetForLeaderTopic("foo", [OffsetForLeaderPartition(0, -1, epoch)])
-    response = with_epochs(broker).call(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, OffsetForLeaderEpochRequest([asked]))
+    requested_topic = OffsetForLeaderTopic("foo", [OffsetForLeaderPartition(0, -1, epoch)])
+    response = with_epochs(broker).call(
+        ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, OffsetForLeaderEpochRequest([requested_topic])
+    )
     ((answer,),) = [each.partitions for each in response.topics]
-    assert (answer.error_code, (answer.leader_epoch, answer.end_offset)) == (ErrorCode.NONE, found)
+    assert (answer.error_code, (answer.leader_epoch, answer.end_offset)) == (ErrorCode.NONE, epoch_and_end)
 
 
 def test_EPO_02_a_fetcher_whose_log_diverges_is_given_the_diverging_epoch(broker: Server) -> None:
@@ -183,8 +191,8 @@ def test_a_broker_without_a_replica_knows_no_epoch(broker_with: BrokerWith, epoc
     (result,) = create(brokers.wire(1), topic("foo", -1, -1, assignments={0: [1]}))
     assert result.error_code is ErrorCode.NONE
     wire = brokers.wire(2)
-    asked = ListOffsetsTopic("foo", [ListOffsetsPartition(0, LATEST, epoch)])
-    listed_there = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked])).topics[0].partitions[0]
+    requested_topic = ListOffsetsTopic("foo", [ListOffsetsPartition(0, LATEST, epoch)])
+    listed_there = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [requested_topic])).topics[0].partitions[0]
     ended = OffsetForLeaderTopic("foo", [OffsetForLeaderPartition(0, epoch, 0)])
     end = wire.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, OffsetForLeaderEpochRequest([ended])).topics[0].partitions[0]
     codes = {listed_there.error_code, end.error_code, fetch(wire, "foo", epoch=epoch).error_code}

@@ -210,10 +210,10 @@ def test_PRD_14_internal_topics_are_written_by_the_admin_client_only(broker_with
     wire = broker.wire(client_id="x")
     request = FindCoordinatorRequest(coordinator_keys=["g"])
 
-    def found() -> bool:
+    def coordinated() -> bool:
         return not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code
 
-    assert until(found, "the coordinator")
+    assert until(coordinated, "the coordinator")
     assert produce(wire, "__consumer_offsets", THREE).error_code is ErrorCode.INVALID_TOPIC_EXCEPTION
     admin = broker.wire(client_id="__admin_client")
     assert produce(admin, "__consumer_offsets", THREE).error_code is ErrorCode.NONE

@@ -159,18 +159,18 @@ def test_QUO_01_how_a_filter_finds_entities(admin: Wire) -> None:
     limit(admin, {"ip": "127.0.0.9"}, connection_creation_rate=1)
     a, default, both, c = [tuple(sorted(each.items())) for each in entities]
 
-    def found(*components: tuple[str, int, str | None], strict: bool = False) -> set[object]:
+    def matching(*components: tuple[str, int, str | None], strict: bool = False) -> set[object]:
         return set(quotas_of(described(admin, *components, strict=strict)))
 
-    assert found(("user", EXACT, "a")) == {a, both}
-    assert found(("user", EXACT, "a"), strict=True) == {a}
-    assert found(("user", DEFAULT, None)) == {default}
-    assert found(("user", SPECIFIED, None)) == {a, default, both}
-    assert found(("user", SPECIFIED, None), ("client-id", EXACT, "c")) == {both}
-    assert found(("client-id", EXACT, "c"), strict=True) == {c}
-    assert found(("ip", SPECIFIED, None)) == {(("ip", "127.0.0.9"),)}
-    assert found() == {a, default, both, c, (("ip", "127.0.0.9"),)}
-    assert found(strict=True) == set()
+    assert matching(("user", EXACT, "a")) == {a, both}
+    assert matching(("user", EXACT, "a"), strict=True) == {a}
+    assert matching(("user", DEFAULT, None)) == {default}
+    assert matching(("user", SPECIFIED, None)) == {a, default, both}
+    assert matching(("user", SPECIFIED, None), ("client-id", EXACT, "c")) == {both}
+    assert matching(("client-id", EXACT, "c"), strict=True) == {c}
+    assert matching(("ip", SPECIFIED, None)) == {(("ip", "127.0.0.9"),)}
+    assert matching() == {a, default, both, c, (("ip", "127.0.0.9"),)}
+    assert matching(strict=True) == set()
 
 
 @pytest.mark.parametrize(

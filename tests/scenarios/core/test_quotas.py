@@ -247,7 +247,7 @@ def test_CON_17_requests_take_time_that_a_quota_bounds(broker: Server, admin: Wi
 # --- changes of partitions -------------------------------------------------------------------------------------------
 
 
-def made(wire: Wire, name: str, partitions: int, version: int) -> tuple[int, str | None, int]:
+def creation(wire: Wire, name: str, partitions: int, version: int) -> tuple[int, str | None, int]:
     """CreateTopics of one topic: code, message and ThrottleTimeMs."""
     request = CreateTopicsRequest([topic(name, partitions)], 5_000)
     response: CreateTopicsResponse = wire.call(ApiKey.CREATE_TOPICS, version, request)
@@ -259,20 +259,20 @@ def test_QUO_04_what_exceeds_the_burst_is_refused_or_waited_for(broker: Server, 
     """By the version: 6 refuses what finds no token left, 5 does it and waits."""
     limit(admin, client(limited.client_id), controller_mutation_rate=1)
     broker.freeze()
-    assert made(limited, "a", 20, 6) == (0, None, 0)
-    code, message, throttle_ms = made(limited, "b", 1, 6)
+    assert creation(limited, "a", 20, 6) == (0, None, 0)
+    code, message, throttle_ms = creation(limited, "b", 1, 6)
     assert (code, message) == (89, None)
     assert 4_000 <= throttle_ms <= 9_000
     assert not exists(admin, "b")
     broker.advance(throttle_ms)
-    assert made(limited, "b", 3, 5)[:2] == (0, None)
+    assert creation(limited, "b", 3, 5)[:2] == (0, None)
 
 
 def test_QUO_04_an_older_version_does_it_and_waits(broker: Server, admin: Wire, limited: Wire) -> None:
     """For as long as tokens are missing."""
     limit(admin, client(limited.client_id), controller_mutation_rate=2)
     broker.freeze()
-    code, message, throttle_ms = made(limited, "a", 24, 5)
+    code, message, throttle_ms = creation(limited, "a", 24, 5)
     assert (code, message) == (0, None)
     assert 900 <= throttle_ms <= 1_000
     assert exists(admin, "a")
@@ -308,7 +308,7 @@ def test_QUO_04_partitions_that_are_added_or_go_cost_the_same(broker: Server, ad
 def test_QUO_04_topics_that_make_themselves_cost_too(admin: Wire, limited: Wire) -> None:
     """Where the quota is used up no topic is created, and the response does not name the reason."""
     limit(admin, client(limited.client_id), controller_mutation_rate=1)
-    assert made(limited, "a", 60, 6)[0] == 0
+    assert creation(limited, "a", 60, 6)[0] == 0
     request = MetadataRequest([MetadataRequestTopic("auto")])
     assert limited.call(ApiKey.METADATA, 9, request).topics[0].error_code == 3
     assert limited.call(ApiKey.METADATA, 9, request).topics[0].error_code == 3

@@ -36,7 +36,7 @@ def forgetful(broker_with: BrokerWith) -> Guarded:
     return sasl.guarded(broker_with, **{"connections.max.reauth.ms": 2000})
 
 
-def asked(wire: Wire) -> ErrorCode:
+def metadata_error(wire: Wire) -> ErrorCode:
     """The error of a topic in Metadata."""
     code: ErrorCode = wire.call(ApiKey.METADATA, 9, METADATA).topics[0].error_code
     return code
@@ -53,7 +53,7 @@ def test_SAS_01_a_name_and_its_password(guarded: Guarded, version: int) -> None:
     assert (answer.error_code, list(answer.mechanisms)) == (ErrorCode.NONE, sasl.MECHANISMS)
     passed = authenticate(wire, ALICE, version)
     assert (passed.error_code, bytes(passed.auth_bytes), passed.session_lifetime_ms) == (ErrorCode.NONE, b"", 0)
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_SAS_03_in_the_middle_it_is_refused(guarded: Guarded) -> None:
     """34 in the request's own way, then the connection is closed."""
     wire = guarded.stranger()
     handshake(wire, "PLAIN")
-    assert asked(wire) is ErrorCode.ILLEGAL_SASL_STATE
+    assert metadata_error(wire) is ErrorCode.ILLEGAL_SASL_STATE
     wire.check_closed()
 
 
@@ -124,7 +124,7 @@ def test_SAS_04_tokens_without_headers(guarded: Guarded) -> None:
     assert handshake(wire, "PLAIN", 0).error_code is ErrorCode.NONE
     wire.send_frame(ALICE)
     assert wire.receive_frame() == b""
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_SAS_04_a_bad_token_without_headers(guarded: Guarded) -> None:
@@ -163,7 +163,7 @@ def test_SAS_06_scram(guarded: Guarded, mechanism: int) -> None:
     assert challenge.error_code is ErrorCode.NONE
     passed = authenticate(wire, client.final(bytes(challenge.auth_bytes)))
     assert (passed.error_code, bytes(passed.auth_bytes)) == (ErrorCode.NONE, client.signature())
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_SAS_06_scram_with_a_wrong_password(guarded: Guarded) -> None:
@@ -206,7 +206,7 @@ def test_SAS_07_a_session_ends(forgetful: Guarded) -> None:
     wire = forgetful.stranger()
     handshake(wire, "PLAIN")
     assert authenticate(wire, ALICE, 1).session_lifetime_ms == 2000
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     forgetful.server.advance(3000)
     wire.send(ApiKey.METADATA, 9, METADATA)
     wire.check_closed()
@@ -218,7 +218,7 @@ def test_SAS_08_a_session_goes_on(forgetful: Guarded) -> None:
     assert handshake(wire, "PLAIN").error_code is ErrorCode.NONE
     assert authenticate(wire, ALICE).session_lifetime_ms == 2000
     assert handshake(wire, "PLAIN").error_code is ErrorCode.ILLEGAL_SASL_STATE
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     forgetful.server.advance(1200)
     assert handshake(wire, "PLAIN").error_code is ErrorCode.NONE
     answer = authenticate(wire, BOB)
@@ -243,7 +243,7 @@ def test_SAS_08_without_a_session_lifetime_re_authentication_is_refused(guarded:
     answer = handshake(wire, "PLAIN")
     assert (answer.error_code, list(answer.mechanisms)) == (ErrorCode.ILLEGAL_SASL_STATE, [])
     assert authenticate(wire, ALICE).error_code is ErrorCode.ILLEGAL_SASL_STATE
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 # --- OAUTHBEARER -----------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_SAS_09_a_token_determines_the_principal_and_the_session_lifetime(guarde
     passed = authenticate(wire, sasl.unsigned(sub="carl", iat=now_s, exp=now_s + 60))
     assert (passed.error_code, bytes(passed.auth_bytes)) == (ErrorCode.NONE, b"")
     assert 50_000 < passed.session_lifetime_ms <= 60_000
-    assert asked(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert metadata_error(wire) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_SAS_09_an_expired_token(guarded: Guarded) -> None:
@@ -338,17 +338,17 @@ def test_SCR_03_who_is_not_there(wire: Wire) -> None:
 
 def test_names_and_mechanisms_that_cannot_be(wire: Wire) -> None:
     """93 without a name, 33 for an unknown mechanism."""
-    found = altered(wire, upsertion(""), upsertion("scr4", 3))
-    assert found[""] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    assert found["scr4"] == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    results = altered(wire, upsertion(""), upsertion("scr4", 3))
+    assert results[""] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    assert results["scr4"] == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 
 
 @pytest.mark.parametrize("mechanism", [1, 2])
 def test_an_empty_salted_password_is_not_stored(wire: Wire, mechanism: int) -> None:
     """-1 for that user alone, after the other checks: Java's SecretKeySpec takes no empty key (ScramFormatter)."""
     empty = upsertion("scr5", mechanism).changed(salted_password=b"")
-    found = altered(wire, empty, upsertion("scr6"), empty.changed(name="scr7", iterations=1))
-    assert found["scr5"] == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
-    assert found["scr6"] == (ErrorCode.NONE, None)
-    assert found["scr7"] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    results = altered(wire, empty, upsertion("scr6"), empty.changed(name="scr7", iterations=1))
+    assert results["scr5"] == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert results["scr6"] == (ErrorCode.NONE, None)
+    assert results["scr7"] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     assert described(wire, "scr5")["scr5"][0] is ErrorCode.RESOURCE_NOT_FOUND

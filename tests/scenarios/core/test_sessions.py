@@ -65,8 +65,8 @@ def test_SES_03_a_session_must_be_known_and_its_epoch_right(
 ) -> None:
     """An error at the top and nothing else; the session lives on."""
     wire, session_id = with_session(broker)
-    asked = session_id if session[0] is None else session[0]
-    response = fetch_all(wire, {}, session=(asked, session[1]))
+    requested_id = session_id if session[0] is None else session[0]
+    response = fetch_all(wire, {}, session=(requested_id, session[1]))
     assert (response.error_code, response.session_id, response.responses) == (code, 0, ())
     assert fetch_all(wire, {}, session=(session_id, 1)).error_code is ErrorCode.NONE
 

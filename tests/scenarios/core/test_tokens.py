@@ -75,13 +75,13 @@ def test_TOK_01_a_token_s_life(guarded: Guarded) -> None:
     assert token.expiry_timestamp_ms - token.issue_timestamp_ms == DAY_MS
     proof = bytes(token.hmac)
     assert len(proof) == 64
-    (found,) = [each for each in described(alice, "alice") if each.token_id == token.token_id]
-    assert (bytes(found.hmac), found.max_timestamp, found.expiry_timestamp) == (
+    (description,) = [each for each in described(alice, "alice") if each.token_id == token.token_id]
+    assert (bytes(description.hmac), description.max_timestamp, description.expiry_timestamp) == (
         proof,
         token.max_timestamp_ms,
         token.expiry_timestamp_ms,
     )
-    assert [(each.principal_type, each.principal_name) for each in found.renewers] == [("User", "bob")]
+    assert [(each.principal_type, each.principal_name) for each in description.renewers] == [("User", "bob")]
     assert token.token_id in {each.token_id for each in described(bob, "alice")}
     later = renewed(bob, proof, 5000)
     assert later.error_code is ErrorCode.NONE

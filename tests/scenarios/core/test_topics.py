@@ -261,8 +261,10 @@ def test_REA_01_replicas_are_reassigned(broker: Server, replicas: list[int] | No
     """To where they are, to a broker that is not there, and back from nowhere."""
     wire = broker.wire()
     created(wire, "foo")
-    asked = ReassignableTopic("foo", [ReassignablePartition(0, replicas)])
-    response = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, AlterPartitionReassignmentsRequest(topics=[asked]))
+    reassignment = ReassignableTopic("foo", [ReassignablePartition(0, replicas)])
+    response = wire.call(
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, AlterPartitionReassignmentsRequest(topics=[reassignment])
+    )
     assert response.error_code is ErrorCode.NONE
     ((result,),) = [each.partitions for each in response.responses]
     assert result.error_code is code

@@ -76,24 +76,24 @@ class Consumer:
 
     def join(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """The first heartbeat: all fields are set."""
-        given: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "owned": {},
             "rebalance_timeout_ms": self.rebalance_ms,
             "subscribed_topic_names": self.topics,
             "server_assignor": self.assignor,
         }
         if self.regex is not None:
-            given["subscribed_topic_regex"] = self.regex
-        return self.beat(0, **{**given, **fields})
+            defaults["subscribed_topic_regex"] = self.regex
+        return self.beat(0, **{**defaults, **fields})
 
     def full(self, epoch: int | None = None, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """A heartbeat with all fields set, with the partitions that the member owns."""
-        given: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "owned": self.owned,
             "rebalance_timeout_ms": self.rebalance_ms,
             "subscribed_topic_names": self.topics,
         }
-        return self.beat(epoch, **{**given, **fields})
+        return self.beat(epoch, **{**defaults, **fields})
 
     def keeps_up(self) -> ConsumerGroupHeartbeatResponse:
         """A heartbeat that confirms the last assignment."""
@@ -110,8 +110,8 @@ class Consumer:
     @property
     def partitions(self) -> list[int]:
         """Of its only topic."""
-        (found,) = (self.owned or {UUID(int=0): []}).values() or ([],)
-        return found
+        (indexes,) = (self.owned or {UUID(int=0): []}).values() or ([],)
+        return indexes
 
     @property
     def owns(self) -> tuple[int, list[int]]:
@@ -145,8 +145,8 @@ def settled(*members: Consumer) -> None:
 def described(wire: Wire, group_id: str = G, version: int = 1) -> DescribedGroup:
     """ConsumerGroupDescribe of one group."""
     (group,) = wire.call(ApiKey.CONSUMER_GROUP_DESCRIBE, version, ConsumerGroupDescribeRequest([group_id])).groups
-    found: DescribedGroup = group
-    return found
+    described_group: DescribedGroup = group
+    return described_group
 
 
 def member_of(group: DescribedGroup, member_id: str) -> DescribedMember:

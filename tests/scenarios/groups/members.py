@@ -93,9 +93,11 @@ class Member:
 
     def send_sync(self, assignments: dict[str, bytes] | None = None) -> None:
         """Send SyncGroup."""
-        given = [SyncGroupRequestAssignment(member_id, raw) for member_id, raw in (assignments or {}).items()]
+        member_assignments = [
+            SyncGroupRequestAssignment(member_id, raw) for member_id, raw in (assignments or {}).items()
+        ]
         request = SyncGroupRequest(
-            self.group_id, self.generation, self.member_id, given, self.instance_id, "consumer", "range"
+            self.group_id, self.generation, self.member_id, member_assignments, self.instance_id, "consumer", "range"
         )
         self.wire.send(ApiKey.SYNC_GROUP, 5, request)
 
@@ -140,8 +142,8 @@ class Member:
 def described(wire: Wire, group_id: str = G) -> DescribedGroup:
     """DescribeGroups of one group."""
     (group,) = wire.call(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest([group_id])).groups
-    found: DescribedGroup = group
-    return found
+    described_group: DescribedGroup = group
+    return described_group
 
 
 def see_members(server: Server, count: int, group_id: str = G) -> None:

@@ -186,8 +186,8 @@ def start_and_done(wire: Wire, topic_id: UUID, partition: int = 0, group_id: str
     """Start offset and delivery-complete count that the share coordinator has."""
     topics = [ReadStateSummaryData(topic_id, [SummaryPartition(partition, 0)])]
     request = ReadShareGroupStateSummaryRequest(group_id, topics)
-    found = wire.call(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, request).results[0].partitions[0]
-    return found.start_offset, found.delivery_complete_count
+    summary = wire.call(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, request).results[0].partitions[0]
+    return summary.start_offset, summary.delivery_complete_count
 
 
 def forget(topic_id: UUID, *partitions: int) -> list[ForgottenTopic]:

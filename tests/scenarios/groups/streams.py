@@ -93,9 +93,9 @@ class StreamsMember:
 
 def described(wire: Wire, group_id: str = G) -> DescribedGroup:
     """StreamsGroupDescribe of one group."""
-    (found,) = wire.call(ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest([group_id])).groups
-    assert isinstance(found, DescribedGroup)
-    return found
+    (group,) = wire.call(ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest([group_id])).groups
+    assert isinstance(group, DescribedGroup)
+    return group
 
 
 def shorten_sessions(wire: Wire) -> None:

@@ -17,8 +17,10 @@ def test_OFF_19_each_group_is_allowed_by_itself(guarded: Guarded) -> None:
     assert commit(guarded.admin, "foo", 5) == 0
     guarded.allow((Op.DESCRIBE, Kind.GROUP, "g"), (Op.DESCRIBE, Kind.TOPIC, "foo"))
     topics = [OffsetFetchRequestTopics("foo", [0])]
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics), OffsetFetchRequestGroup("h", topics)])
-    groups = {each.group_id: each for each in guarded.client.call(ApiKey.OFFSET_FETCH, 8, asked).groups}
+    offset_fetch = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup("g", topics), OffsetFetchRequestGroup("h", topics)]
+    )
+    groups = {each.group_id: each for each in guarded.client.call(ApiKey.OFFSET_FETCH, 8, offset_fetch).groups}
     assert (groups["g"].error_code, groups["h"].error_code) == (0, 30)
     ((partition,),) = [topic.partitions for topic in groups["g"].topics]
     assert (partition.error_code, partition.committed_offset) == (0, 5)

@@ -148,8 +148,10 @@ def coordinated_by_the_first(server: Server) -> tuple[str, Wire]:
     """A group that broker 1 coordinates, and a connection to it."""
     coordinated(server)
     wire = server.wire(1)
-    found = wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(coordinator_keys=[f"g{n}" for n in range(50)]))
-    return next(each.key for each in found.coordinators if each.node_id == 1), wire
+    response = wire.call(
+        ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(coordinator_keys=[f"g{n}" for n in range(50)])
+    )
+    return next(each.key for each in response.coordinators if each.node_id == 1), wire
 
 
 def test_offsets_are_written_while_too_few_replicas_are_in_sync(broker_with: BrokerWith) -> None:

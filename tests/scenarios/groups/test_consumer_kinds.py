@@ -23,27 +23,27 @@ from tests.wire import Wire
 @pytest.fixture
 def wire(consumers: Server) -> Wire:
     """A connection to the coordinator, with the topic foo of three partitions."""
-    found = coordinated(consumers)
-    created(found, "foo", 3)
+    connection = coordinated(consumers)
+    created(connection, "foo", 3)
     consumers.advance(100)
-    return found
+    return connection
 
 
 def test_KIP848_38_an_empty_classic_group_becomes_another(wire: Wire) -> None:
     """With its offsets; and back again by a JoinGroup."""
     assert commit(wire, "foo", 5) == 0
-    found = listing(wire)
-    assert found is not None
-    assert found.group_type == "classic"
+    listed_group = listing(wire)
+    assert listed_group is not None
+    assert listed_group.group_type == "classic"
     member = Consumer(wire)
     assert outcome(member.join()) == (0, 2, [0, 1, 2])
     assert (offset_of(wire, "foo"), commit(wire, "foo", 6, 2, "m1")) == (5, 0)
     member.leave()
     Member(wire).start()
     assert wire.answer().error_code == 0
-    found = listing(wire)
-    assert found is not None
-    assert (found.group_type, found.protocol_type, offset_of(wire, "foo")) == ("classic", "consumer", 6)
+    listed_group = listing(wire)
+    assert listed_group is not None
+    assert (listed_group.group_type, listed_group.protocol_type, offset_of(wire, "foo")) == ("classic", "consumer", 6)
 
 
 @pytest.mark.parametrize("why", ["policy", "type", "metadata"])

@@ -20,10 +20,10 @@ PROTOCOL = "range"
 @pytest.fixture
 def wire(consumers: Server) -> Wire:
     """A connection to the coordinator, with the topic foo of three partitions."""
-    found = coordinated(consumers)
-    created(found, "foo", 3)
+    connection = coordinated(consumers)
+    created(connection, "foo", 3)
     consumers.advance(100)
-    return found
+    return connection
 
 
 def assignment(*partitions: int) -> bytes:
@@ -76,9 +76,9 @@ def test_KIP848_39_a_consumer_comes_to_a_classic_group(consumers: Server, wire: 
     generation = old.generation
     new = Consumer(coordinated(consumers), "new")
     assert outcome(new.join()) == (0, generation + 1, [])
-    found = listing(wire)
-    assert found is not None
-    assert found.group_type == "consumer"
+    listed_group = listing(wire)
+    assert listed_group is not None
+    assert listed_group.group_type == "consumer"
     assert old.beat() == 27
     assert old.joins(0, 1, 2) == generation
     code, kept = old.synced()

@@ -28,11 +28,11 @@ from tests.wire import Wire
 @pytest.fixture
 def wire(consumers: Server) -> Wire:
     """A connection to the coordinator, with the topics foo and bar of one partition."""
-    found = coordinated(consumers)
-    created(found, "foo")
-    created(found, "bar")
+    connection = coordinated(consumers)
+    created(connection, "foo")
+    created(connection, "bar")
     consumers.advance(100)
-    return found
+    return connection
 
 
 def moved(server: Server, member: Consumer, epoch: int) -> None:
@@ -129,8 +129,8 @@ def test_other_kinds_are_described_elsewhere(wire: Wire) -> None:
     (group,) = wire.call(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest([G])).groups
     assert (int(group.error_code), group.group_state) == (69, "Dead")
     assert commit(wire, "foo", 3, group_id="simple") == 0
-    found = described(wire, "simple")
-    assert (int(found.error_code), found.error_message is None) == (69, False)
+    description = described(wire, "simple")
+    assert (int(description.error_code), description.error_message is None) == (69, False)
     assert int(described(wire, "").error_code) == 24
     assert int(described(wire, "unknown").error_code) == 69
 

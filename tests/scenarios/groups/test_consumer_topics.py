@@ -19,10 +19,10 @@ BETWEEN_REFRESHES_MS = 10_000
 @pytest.fixture
 def wire(consumers: Server) -> Wire:
     """A connection to the coordinator, with the topic foo of three partitions."""
-    found = coordinated(consumers)
-    created(found, "foo", 3)
+    connection = coordinated(consumers)
+    created(connection, "foo", 3)
     consumers.advance(FOLLOWED_MS)
-    return found
+    return connection
 
 
 def by_regex(wire: Wire, regex: str, **fields: object) -> Consumer:

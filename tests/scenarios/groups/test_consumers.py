@@ -35,10 +35,10 @@ GROUP_RESOURCE, SET = 32, 0
 @pytest.fixture
 def wire(consumers: Server) -> Wire:
     """A connection to the coordinator, with the topic foo of three partitions."""
-    found = coordinated(consumers)
-    created(found, "foo", 3)
+    connection = coordinated(consumers)
+    created(connection, "foo", 3)
     consumers.advance(100)  # a real coordinator sees a topic some milliseconds late
-    return found
+    return connection
 
 
 def joined(wire: Wire, member_id: str = "m1", **fields: Any) -> Consumer:
@@ -55,9 +55,13 @@ def test_KIP848_01_02_03_join_and_stay(wire: Wire) -> None:
     assert (outcome(answer), answer.heartbeat_interval_ms, answer.member_id) == ((0, 2, [0, 1, 2]), 5000, "m1")
     assert outcome(member.beat()) == (0, 2, None)
     assert outcome(member.full()) == (0, 2, [0, 1, 2])
-    found = listing(wire)
-    assert found is not None
-    assert (found.group_type, found.protocol_type, found.group_state) == ("consumer", "consumer", "Stable")
+    listed_group = listing(wire)
+    assert listed_group is not None
+    assert (listed_group.group_type, listed_group.protocol_type, listed_group.group_state) == (
+        "consumer",
+        "consumer",
+        "Stable",
+    )
 
 
 def test_KIP848_04_who_makes_the_id(wire: Wire) -> None:

@@ -62,9 +62,9 @@ def dead(wire: Wire, count: int, partition: int = 0) -> list[Record]:
 def states(wire: Wire, topic_id: UUID, partition: int = 0) -> list[tuple[int, int, int, int]]:
     """First and last offset, state and delivery count of what the share coordinator has."""
     request = ReadShareGroupStateRequest(SHARES, [ReadStateData(topic_id, [PartitionData(partition, 0)])])
-    found = wire.call(ApiKey.READ_SHARE_GROUP_STATE, 0, request).results[0].partitions[0]
+    state = wire.call(ApiKey.READ_SHARE_GROUP_STATE, 0, request).results[0].partitions[0]
     return [
-        (each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in found.state_batches
+        (each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in state.state_batches
     ]
 
 

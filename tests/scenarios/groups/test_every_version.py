@@ -94,8 +94,8 @@ def test_the_state_of_a_share_partition_is_written(queue: Queue, version: int) -
     topics = [ReadStateSummaryData(queue.topic_id, [SummaryPartition(0, 0), SummaryPartition(9, 0)])]
     request = ReadShareGroupStateSummaryRequest(SHARES, topics)
     (result,) = queue.wire.call(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, version, request).results
-    found = {each.partition: (int(each.error_code), each.start_offset) for each in result.partitions}
-    assert found == {0: (0, 5), 9: (3, 0)}
+    partitions = {each.partition: (int(each.error_code), each.start_offset) for each in result.partitions}
+    assert partitions == {0: (0, 5), 9: (3, 0)}
     assert result.partitions[0].delivery_complete_count == (2 if version >= 1 else -1)
 
 
@@ -117,7 +117,9 @@ def test_a_streams_application_joins(broker_with: BrokerWith, version: int) -> N
     tasks: dict[str, Any] = {"active_tasks": (), "standby_tasks": (), "warmup_tasks": ()}
     assert beat("m1", 0, rebalance_timeout_ms=300_000, topology=topology, process_id="p1", **tasks) == 0
     assert beat("stranger", 1) == 25
-    asked = StreamsGroupDescribeRequest([G, "none"])
-    groups = {each.group_id: each for each in wire.call(ApiKey.STREAMS_GROUP_DESCRIBE, version, asked).groups}
+    groups = {
+        each.group_id: each
+        for each in wire.call(ApiKey.STREAMS_GROUP_DESCRIBE, version, StreamsGroupDescribeRequest([G, "none"])).groups
+    }
     assert [each.member_id for each in groups[G].members] == ["m1"]
     assert (groups[G].error_code, groups["none"].error_code) == (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND)

@@ -147,5 +147,5 @@ def test_more_offsets_go_at_once_than_one_batch_takes(broker_with: BrokerWith, b
         assert wire.call(ApiKey.DELETE_TOPICS, 6, deletion).responses[0].error_code is ErrorCode.NONE
     else:
         server.advance(4_000)
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])
-    until(lambda: not wire.call(ApiKey.OFFSET_FETCH, 9, asked).groups[0].topics, "the offsets are gone")
+    offset_fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])
+    until(lambda: not wire.call(ApiKey.OFFSET_FETCH, 9, offset_fetch).groups[0].topics, "the offsets are gone")

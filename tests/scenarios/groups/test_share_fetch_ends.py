@@ -48,8 +48,8 @@ def coordinator(wire: Wire, topic_id: UUID, partition: int) -> int:
     )
 
     def ready() -> int | None:
-        (found,) = wire.call(ApiKey.FIND_COORDINATOR, 6, request).coordinators
-        return int(found.node_id) if found.error_code is ErrorCode.NONE else None
+        (coordinator_entry,) = wire.call(ApiKey.FIND_COORDINATOR, 6, request).coordinators
+        return int(coordinator_entry.node_id) if coordinator_entry.error_code is ErrorCode.NONE else None
 
     return until(ready, "a share coordinator")
 

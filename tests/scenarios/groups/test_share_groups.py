@@ -32,9 +32,9 @@ def server(broker_with: BrokerWith) -> Server:
 @pytest.fixture
 def wire(server: Server) -> Wire:
     """A connection to the coordinator, with the topic foo of three partitions."""
-    found = coordinated(server)
-    created(found, "foo", 3)
-    return found
+    connection = coordinated(server)
+    created(connection, "foo", 3)
+    return connection
 
 
 def beat(wire: Wire, epoch: int, member: str = "m1") -> ShareGroupHeartbeatResponse:
@@ -155,9 +155,9 @@ def test_a_share_coordinator_that_moves(broker_with: BrokerWith) -> None:
     for broker in leaders:
         server.control("POST", f"/v1/brokers/{broker}/kill")
         server.advance(20_000)
-        found = coordinated_at(server)
-        assert described(found)[1] >= 3
-        assert assembled(server, found, "m2")["m2"]
+        connection = coordinated_at(server)
+        assert described(connection)[1] >= 3
+        assert assembled(server, connection, "m2")["m2"]
         server.control("POST", f"/v1/brokers/{broker}/start")
         server.advance(5_000)
 

@@ -61,9 +61,9 @@ def start_and_lag(member: Sharer) -> tuple[int, int]:
     request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(SHARES, topics)])
     (group,) = member.wire.call(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, request).groups
     assert group.error_code is ErrorCode.NONE
-    ((found,),) = (topic.partitions for topic in group.topics)
-    assert found.error_code is ErrorCode.NONE
-    return found.start_offset, found.lag
+    ((partition,),) = (topic.partitions for topic in group.topics)
+    assert partition.error_code is ErrorCode.NONE
+    return partition.start_offset, partition.lag
 
 
 def test_SHR_32_offsets_and_lag(server: Server) -> None:

@@ -45,10 +45,10 @@ def streams(broker_with: BrokerWith) -> Server:
 @pytest.fixture
 def wire(streams: Server) -> Wire:
     """A connection to the coordinator, with the topic "in" of four partitions."""
-    found = coordinated(streams)
-    created(found, "in", 4)
+    connection = coordinated(streams)
+    created(connection, "in", 4)
     streams.advance(FOLLOWED_MS)
-    return found
+    return connection
 
 
 def reading(*topics: str, changelog: TopicInfo | None = None) -> list[Subtopology]:
@@ -60,8 +60,8 @@ def reading(*topics: str, changelog: TopicInfo | None = None) -> list[Subtopolog
 def partitions(wire: Wire, topic: str) -> int:
     """The partition count of a topic, 0 for none."""
     request = MetadataRequest([MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
-    (found,) = wire.call(ApiKey.METADATA, 12, request).topics
-    return len(found.partitions)
+    (metadata_topic,) = wire.call(ApiKey.METADATA, 12, request).topics
+    return len(metadata_topic.partitions)
 
 
 def grow(wire: Wire, topic: str, count: int) -> None:
@@ -73,8 +73,8 @@ def grow(wire: Wire, topic: str, count: int) -> None:
 def settings(wire: Wire, topic: str) -> Mapping[str, str | None]:
     """The settings of a topic."""
     request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC_RESOURCE, topic, None)])
-    (found,) = wire.call(ApiKey.DESCRIBE_CONFIGS, 4, request).results
-    return {each.name: each.value for each in found.configs}
+    (resource,) = wire.call(ApiKey.DESCRIBE_CONFIGS, 4, request).results
+    return {each.name: each.value for each in resource.configs}
 
 
 def follows(streams: Server, member: StreamsMember, active: dict[str, list[int]]) -> None:
@@ -122,8 +122,8 @@ def test_STR_04_a_changelog_is_created(wire: Wire, streams: Server) -> None:
     assert (member.active, member.statuses) == ({}, {3: "Internal topics are missing: store-changelog"})
     follows(streams, member, {"0": [0, 1, 2, 3]})
     assert partitions(wire, "store-changelog") == 4
-    found = settings(wire, "store-changelog")
-    assert (found["cleanup.policy"], found["retention.ms"]) == ("compact", "12345")
+    topic_settings = settings(wire, "store-changelog")
+    assert (topic_settings["cleanup.policy"], topic_settings["retention.ms"]) == ("compact", "12345")
 
 
 def test_STR_05_a_repartition_topic_is_created(wire: Wire, streams: Server) -> None:
@@ -230,8 +230,8 @@ def test_STR_17_a_stateful_source_grows(wire: Wire, streams: Server) -> None:
 
 def test_a_groups_own_settings_apply(wire: Wire, streams: Server) -> None:
     """A session timeout of the group's own ends the session of a silent member."""
-    given = {"streams.session.timeout.ms": "2000", "streams.heartbeat.interval.ms": "1000"}
-    configs = [AlterableConfig(name, SET, value) for name, value in given.items()]
+    group_settings = {"streams.session.timeout.ms": "2000", "streams.heartbeat.interval.ms": "1000"}
+    configs = [AlterableConfig(name, SET, value) for name, value in group_settings.items()]
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, G, configs)])
     assert wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0].error_code is ErrorCode.NONE
     member = StreamsMember(wire, reading("in"))

@@ -34,7 +34,7 @@ QUICK_EXPIRY = {
     "transaction.remove.expired.transaction.cleanup.interval.ms": 1_000,
 }
 """Ids are forgotten while a real clock can be waited for."""
-Given = tuple[int, int, int]
+CodeAndProducer = tuple[int, int, int]
 """Error code, producer id, epoch."""
 Parts = Mapping[str, Sequence[int]]
 
@@ -82,7 +82,7 @@ class Client(Partitions):
         v: int = 4,
         broker: int | None = None,
         **more: Any,
-    ) -> Given:
+    ) -> CodeAndProducer:
         """InitProducerId."""
         request = InitProducerIdRequest(name, more.pop("timeout_ms", 60_000), *producer, **more)
         if broker is None:
@@ -99,9 +99,8 @@ class Client(Partitions):
     async def at_epoch(self, epoch: int, name: str = "tx") -> tuple[int, int]:
         """A producer at that epoch, steered there."""
         await self.new(name)
-        given = await self.stage.set_epoch(name, epoch, await self.coordinator(name))
         self.hang_up()  # it may have taken a restart
-        return given
+        return await self.stage.set_epoch(name, epoch, await self.coordinator(name))
 
     async def add(
         self, producer: tuple[int, int], parts: Parts, name: str = "tx", *, v: int = 3
@@ -114,14 +113,16 @@ class Client(Partitions):
         self, transactions: Iterable[tuple[str, int, int, bool, Parts]], *, v: int = 5
     ) -> tuple[int, list[dict[tuple[str, int], int]]]:
         """AddPartitionsToTxn: the code at the top, and per transaction the code per partition."""
-        asked = [
+        requested = [
             AddPartitionsToTxnTransaction(
                 name, producer_id, epoch, verify, [AddPartitionsToTxnTopic(t, list(ps)) for t, ps in parts.items()]
             )
             for name, producer_id, epoch, verify, parts in transactions
         ]
-        broker = await self.coordinator(asked[0].transactional_id or "x")
-        answer = await self.ask(broker, ApiKey.ADD_PARTITIONS_TO_TXN, v, AddPartitionsToTxnRequest(transactions=asked))
+        broker = await self.coordinator(requested[0].transactional_id or "x")
+        answer = await self.ask(
+            broker, ApiKey.ADD_PARTITIONS_TO_TXN, v, AddPartitionsToTxnRequest(transactions=requested)
+        )
         return int(answer.error_code), [
             {
                 (topic.name, p.partition_index): int(p.partition_error_code)
@@ -139,7 +140,7 @@ class Client(Partitions):
 
     async def end(
         self, producer: tuple[int, int], commit: bool = True, name: str = "tx", *, v: int = 5, broker: int | None = None
-    ) -> Given:
+    ) -> CodeAndProducer:
         """EndTxn."""
         broker = broker or await self.coordinator(name or "x")
         answer = await self.ask(broker, ApiKey.END_TXN, v, EndTxnRequest(name, *producer, commit))
@@ -149,12 +150,12 @@ class Client(Partitions):
         self, producer: tuple[int, int], commit: bool = True, name: str = "tx", *, v: int = 5
     ) -> tuple[int, int]:
         """EndTxn that succeeds and is complete: producer id and epoch to go on with."""
-        code, *given = await self.end(producer, commit, name, v=v)
+        code, *next_producer = await self.end(producer, commit, name, v=v)
         assert code == 0, code
         await self.settle()
         state, producer_id, epoch = await self.state(name)
         assert state == ("CompleteCommit" if commit else "CompleteAbort"), state
-        assert v < 5 or given == [producer_id, epoch]
+        assert v < 5 or next_producer == [producer_id, epoch]
         return producer_id, epoch
 
     async def settle(self) -> None:
@@ -170,9 +171,9 @@ class Client(Partitions):
 
     async def state(self, name: str = "tx") -> tuple[str, int, int]:
         """State, producer id, epoch."""
-        found = await self.describe(name)
-        assert not found.error_code, found.error_code
-        return found.transaction_state, found.producer_id, found.producer_epoch
+        description = await self.describe(name)
+        assert not description.error_code, description.error_code
+        return description.transaction_state, description.producer_id, description.producer_epoch
 
     async def parts(self, name: str = "tx") -> set[tuple[str, int]]:
         """The partitions of the transaction."""
@@ -181,13 +182,13 @@ class Client(Partitions):
     async def log(self, name: str = "tx") -> list[TransactionRecord | TransactionTombstone]:
         """The records of an id in the transaction log, oldest first."""
         index = logged_in(name)
-        found = []
+        records = []
         for batch in (await self.read(LOG, partition=index)).batches:
             for record in () if batch.is_control else read_records(batch):
                 decoded = codec.decode(record.key, record.value)
                 if decoded is not None and decoded.transactional_id == name:
-                    found.append(decoded)
-        return found
+                    records.append(decoded)
+        return records
 
     async def coordinated_by(self, broker: int) -> str:
         """A transactional id that this broker coordinates."""

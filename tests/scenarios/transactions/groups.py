@@ -67,8 +67,8 @@ async def stored(c: Client, *, partition: int = 0, stable: bool = False, v: int 
     topics = [OffsetFetchRequestTopics(FOO, [partition])]
     request = OffsetFetchRequest(require_stable=stable, groups=[OffsetFetchRequestGroup(group, topics)])
     answer = await c.ask(await c.coordinator(group, 0), ApiKey.OFFSET_FETCH, v, request)
-    found = answer.groups[0].topics[0].partitions[0]
-    return int(found.error_code), found.committed_offset, found.metadata
+    partition_offset = answer.groups[0].topics[0].partitions[0]
+    return int(partition_offset.error_code), partition_offset.committed_offset, partition_offset.metadata
 
 
 async def all_stored(c: Client, *, stable: bool) -> list[tuple[int, int, int]]:

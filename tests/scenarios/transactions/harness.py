@@ -132,17 +132,17 @@ class Stage:
 
     def leader(self, topic: str, index: int) -> int:
         """The broker that leads a partition."""
-        found = self.cluster.image.partition(topic, index)
-        assert found is not None
-        return int(found.leader)
+        partition = self.cluster.image.partition(topic, index)
+        assert partition is not None
+        return int(partition.leader)
 
     async def moved(self, topic: str, index: int, brokers: list[int]) -> int:
         """After a partition was reassigned to these brokers, of which the first one leads: the leader epoch."""
         await self.pass_time(0)
-        found = self.cluster.image.partition(topic, index)
-        assert found is not None
-        assert (found.replicas, found.leader) == (tuple(brokers), brokers[0])
-        return found.leader_epoch
+        partition = self.cluster.image.partition(topic, index)
+        assert partition is not None
+        assert (partition.replicas, partition.leader) == (tuple(brokers), brokers[0])
+        return partition.leader_epoch
 
     async def set_epoch(self, name: str, epoch: int, broker: int) -> tuple[int, int]:
         """An initialised producer at that epoch."""

@@ -153,15 +153,15 @@ class KafkaStage:
     def topics(self) -> dict[str, MetadataResponseTopic]:
         """Metadata of all topics, by name."""
         side = Target(self.alive[0])
-        found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
+        response_topics = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
         side.close()
-        return {topic.name: topic for topic in found}
+        return {topic.name: topic for topic in response_topics}
 
     def partition(self, topic: str, index: int) -> MetadataResponsePartition:
         """Metadata of one partition."""
-        (found,) = (each for each in self.topics()[topic].partitions if each.partition_index == index)
-        assert isinstance(found, MetadataResponsePartition)
-        return found
+        (partition,) = (each for each in self.topics()[topic].partitions if each.partition_index == index)
+        assert isinstance(partition, MetadataResponsePartition)
+        return partition
 
     def topic_names(self) -> set[str]:
         """The names of all topics."""
@@ -169,9 +169,9 @@ class KafkaStage:
 
     def topic_id(self, topic: str) -> UUID:
         """Its id."""
-        found = self.topics()[topic].topic_id
-        assert found is not None
-        return found
+        topic_id = self.topics()[topic].topic_id
+        assert topic_id is not None
+        return topic_id
 
     def leader(self, topic: str, index: int) -> int:
         """The broker that leads a partition."""
@@ -180,19 +180,19 @@ class KafkaStage:
     async def moved(self, topic: str, index: int, brokers: list[int]) -> int:
         """Return when these brokers have a partition and the first one leads it; the leader epoch."""
         deadline = deadline_for(f"{topic}-{index} moves to {brokers}")
-        while list((found := self.partition(topic, index)).replica_nodes) != brokers or len(found.isr_nodes) < len(
-            brokers
-        ):
-            deadline.check(found)
-        if found.leader_id != brokers[0]:
+        while list((partition := self.partition(topic, index)).replica_nodes) != brokers or len(
+            partition.isr_nodes
+        ) < len(brokers):
+            deadline.check(partition)
+        if partition.leader_id != brokers[0]:
             side = Target(self.alive[0])
             request = ElectLeadersRequest([TopicPartitions(topic, [index])], 5_000, 0)
             side.call(ApiKey.ELECT_LEADERS, 2, request)
             side.close()
         await asyncio.to_thread(ready.followed, self.alive)
-        found = self.partition(topic, index)
-        assert found.leader_id == brokers[0]
-        return int(found.leader_epoch)
+        partition = self.partition(topic, index)
+        assert partition.leader_id == brokers[0]
+        return int(partition.leader_epoch)
 
     # --- steering, as far as it goes ---------------------------------------------------------------------------------
 
@@ -247,20 +247,20 @@ async def running(
     data_dir: Path | None = None,
 ) -> AsyncIterator[KafkaStage]:
     """A cluster with these topics (name -> partitions) and nothing else; with a directory, a broker of its own."""
-    given = {**SETTINGS, **QUICK, **{name: str(value) for name, value in (settings or {}).items()}}
+    broker_settings = {**SETTINGS, **QUICK, **{name: str(value) for name, value in (settings or {}).items()}}
     if data_dir is None:
-        server = kafkas().fresh(settings=given, brokers=brokers, features=features)
+        server = kafkas().fresh(settings=broker_settings, brokers=brokers, features=features)
     else:
         folder = Path(tempfile.mkdtemp(prefix="rows-"))
-        cluster = KafkaCluster(folder, settings=given, features=features, data_dir=data_dir)
+        cluster = KafkaCluster(folder, settings=broker_settings, features=features, data_dir=data_dir)
         cluster.start()
         server = OnKafka(cluster)
     stage = KafkaStage(server)
     try:
         if topics:
             side = Target(server.addresses[0])
-            made = [CreatableTopic(name, count, 1) for name, count in topics.items()]
-            side.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(made, 10_000))
+            new_topics = [CreatableTopic(name, count, 1) for name, count in topics.items()]
+            side.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(new_topics, 10_000))
             side.close()
         await asyncio.to_thread(ready.all_led, stage.alive)
         await asyncio.to_thread(ready.followed, stage.alive)

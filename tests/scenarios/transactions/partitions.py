@@ -120,11 +120,11 @@ class Partitions:
         """The broker that coordinates a transactional id (1) or a group (0)."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
         for _ in range(MOST_QUESTIONS):
-            (found,) = (await (await self.at()).call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
-            if not found.error_code:
-                return int(found.node_id)
+            (coordinator,) = (await (await self.at()).call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
+            if not coordinator.error_code:
+                return int(coordinator.node_id)
             await self.stage.pass_time(0)
-        raise AssertionError(f"no coordinator of {key}: {found.error_code}")
+        raise AssertionError(f"no coordinator of {key}: {coordinator.error_code}")
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """The broker that leads a partition."""
@@ -187,8 +187,8 @@ class Partitions:
         if records is None:
             records = self.batch(values, producer, sequence, transactional=name is not None, **more)
         response = await self.produce_many({(topic, partition): records}, name=name, v=v, acks=acks, broker=broker)
-        found: PartitionProduceResponse = response.responses[0].partition_responses[0]
-        return found
+        partition_response: PartitionProduceResponse = response.responses[0].partition_responses[0]
+        return partition_response
 
     async def produce_many(
         self, records: Mapping[tuple[str, int], Any], *, name: str | None = None, v: int | None = None, acks: int = -1,
@@ -267,9 +267,9 @@ class Partitions:
         """DescribeProducers of one partition, by producer id."""
         request = DescribeProducersRequest([TopicRequest(topic, [partition])])
         answer = await self.ask(broker or self.leader(topic, partition), ApiKey.DESCRIBE_PRODUCERS, 0, request)
-        (found,) = answer.topics[0].partitions
-        assert not found.error_code, found
-        return {state.producer_id: state for state in found.active_producers}
+        (partition_producers,) = answer.topics[0].partitions
+        assert not partition_producers.error_code, partition_producers
+        return {state.producer_id: state for state in partition_producers.active_producers}
 
     async def mark(
         self, producer: tuple[int, int], commit: bool = True, topic: str = FOO, *, partition: int = 0,

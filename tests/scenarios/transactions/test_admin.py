@@ -186,27 +186,27 @@ async def test_MRK_10_a_fenced_leader_is_left_out(c: Client) -> None:
 async def test_DESC_01_ids_in_three_states(c: Client) -> None:
     """Names and fields; unknown ids, the empty one, and the wrong broker."""
     producer = await c.new(timeout_ms=33_000)
-    found = await c.describe()
+    description = await c.describe()
     reported = (
-        found.transaction_state,
-        found.transaction_timeout_ms,
-        found.transaction_start_time_ms,
-        found.producer_id,
+        description.transaction_state,
+        description.transaction_timeout_ms,
+        description.transaction_start_time_ms,
+        description.producer_id,
     )
-    assert (*reported, found.producer_epoch, list(found.topics)) == ("Empty", 33_000, -1, *producer, [])
+    assert (*reported, description.producer_epoch, list(description.topics)) == ("Empty", 33_000, -1, *producer, [])
     await c.add(producer, {FOO: [0, 1], BAR: [0]})
     began_ms = c.stage.clock.now_ms()
     assert await c.parts() == {(FOO, 0), (FOO, 1), (BAR, 0)}
     await c.stage.pass_time(70)
     await c.finish(producer, v=4)
-    found = await c.describe()
-    assert (found.transaction_state, found.transaction_start_time_ms, list(found.topics)) == (
+    description = await c.describe()
+    assert (description.transaction_state, description.transaction_start_time_ms, list(description.topics)) == (
         "CompleteCommit",
         began_ms,
         [],
     )
-    found = await c.describe("none")
-    assert (int(found.error_code), found.transaction_state, found.producer_id) == (105, "", 0)
+    description = await c.describe("none")
+    assert (int(description.error_code), description.transaction_state, description.producer_id) == (105, "", 0)
     assert (await c.describe("")).error_code == 42
     assert (await c.describe(broker=3 - await c.coordinator("tx"))).error_code == 16
 
@@ -268,7 +268,7 @@ async def test_PROD_01_a_follower_describes_producers(c: Client) -> None:
         assert (state.current_txn_start_offset, state.last_sequence, state.producer_epoch) == (3, 2, 0)
 
 
-async def found(c: Client, v: int = 4, **fields: Any) -> Any:
+async def coordinators(c: Client, v: int = 4, **fields: Any) -> Any:
     """FindCoordinator."""
     return await c.ask(1, ApiKey.FIND_COORDINATOR, v, FindCoordinatorRequest(**fields))
 
@@ -276,7 +276,7 @@ async def found(c: Client, v: int = 4, **fields: Any) -> Any:
 @on_cluster()
 async def test_FC_01_the_first_question_makes_the_topic(c: Client) -> None:
     """15 at first; then the leader, of a compacted topic."""
-    (first,) = (await found(c, key_type=1, coordinator_keys=["a"])).coordinators
+    (first,) = (await coordinators(c, key_type=1, coordinator_keys=["a"])).coordinators
     assert (int(first.error_code), first.node_id, first.host, first.port) == (15, -1, "", -1)
     assert await c.coordinator("a") == 1
     request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, LOG, None)])
@@ -290,7 +290,7 @@ async def test_FC_01_the_first_question_makes_the_topic(c: Client) -> None:
 async def test_FC_02_many_keys_at_once(c: Client) -> None:
     """Each has the leader of its own partition."""
     await c.coordinator("a")
-    answer = await found(c, key_type=1, coordinator_keys=["a", "b"])
+    answer = await coordinators(c, key_type=1, coordinator_keys=["a", "b"])
     led = {key: c.leader(LOG, logged_in(key)) for key in ("a", "b")}
     assert {each.key: each.node_id for each in answer.coordinators} == led
 
@@ -299,13 +299,13 @@ async def test_FC_02_many_keys_at_once(c: Client) -> None:
 async def test_FC_03_odd_questions(c: Client) -> None:
     """42 for an unknown key type; "NONE" is the message of success up to v3, and "" after."""
     await c.coordinator("a")
-    (odd,) = (await found(c, key_type=7, coordinator_keys=["a"])).coordinators
+    (odd,) = (await coordinators(c, key_type=7, coordinator_keys=["a"])).coordinators
     assert (odd.key, int(odd.error_code), odd.node_id, odd.host, odd.port) == ("a", 42, -1, "", -1)
-    assert int((await found(c, 3, key_type=7, key="a")).error_code) == 42
+    assert int((await coordinators(c, 3, key_type=7, key="a")).error_code) == 42
     for version in (1, 2, 3):
-        answer = await found(c, version, key_type=1, key="a")
+        answer = await coordinators(c, version, key_type=1, key="a")
         assert (int(answer.error_code), answer.error_message) == (0, "NONE")
-    assert (await found(c, key_type=1, coordinator_keys=["a"])).coordinators[0].error_message == ""
+    assert (await coordinators(c, key_type=1, coordinator_keys=["a"])).coordinators[0].error_message == ""
 
 
 @on_cluster(brokers=2)

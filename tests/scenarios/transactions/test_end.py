@@ -6,7 +6,7 @@ from broker.handlers import end_txn
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, Given, on_cluster
+from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, CodeAndProducer, on_cluster
 from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
 from tests.versions import every_version
 
@@ -125,8 +125,8 @@ async def test_E2_06_07_nothing_to_end(c: Client) -> None:
     """An abort raises the epoch, its retry does not; a commit is refused, and so is a zombie."""
     producer_id, _ = await c.new()
     assert await c.end((producer_id, 0)) == (48, *NO_PRODUCER)
-    for epoch, given in ((0, 1), (0, 1), (1, 2)):
-        assert await c.end((producer_id, epoch), False) == (0, producer_id, given)
+    for epoch, next_epoch in ((0, 1), (0, 1), (1, 2)):
+        assert await c.end((producer_id, epoch), False) == (0, producer_id, next_epoch)
         await c.settle()
     other, _ = await c.at_epoch(3, "other")
     assert (await c.end((other, 3), name="other"))[0] == 48
@@ -148,7 +148,7 @@ async def overflowing(c: Client, name: str = "tx") -> int:
     return producer_id
 
 
-async def overflown(c: Client) -> tuple[int, Given]:
+async def overflown(c: Client) -> tuple[int, CodeAndProducer]:
     """A commit at the last epoch: the old producer id, and the answer."""
     producer_id = await overflowing(c)
     return producer_id, await c.end((producer_id, 32766))

@@ -14,9 +14,9 @@ NO_PRODUCER = (-1, -1)
 @on_cluster(brokers=2)
 async def test_IPI_01_any_broker_serves_idempotent_producers(c: Client) -> None:
     """Each call a fresh id, at epoch 0."""
-    given = [await c.init(None, broker=broker) for broker in (1, 2, 1, 2)]
-    assert [(code, epoch) for code, _, epoch in given] == [(0, 0)] * 4
-    assert len({producer_id for _, producer_id, _ in given}) == 4
+    results = [await c.init(None, broker=broker) for broker in (1, 2, 1, 2)]
+    assert [(code, epoch) for code, _, epoch in results] == [(0, 0)] * 4
+    assert len({producer_id for _, producer_id, _ in results}) == 4
     assert LOG not in c.stage.topic_names()
 
 
@@ -219,16 +219,16 @@ async def test_more_ids_expire_at_once_than_one_batch_takes(c: Client) -> None:
 async def test_IPI_24_version_6_is_served_where_it_is_asked_for(c: Client) -> None:
     """Two-phase commit is off, prepared transactions are not kept, and the new fields are -1."""
 
-    async def asked(two_phase: bool, keep: bool) -> tuple[int, int, int]:
+    async def init_producer_id(two_phase: bool, keep: bool) -> tuple[int, int, int]:
         request = InitProducerIdRequest("tx", 60_000, -1, -1, two_phase, keep)
         answer = await c.ask(await c.coordinator("tx"), ApiKey.INIT_PRODUCER_ID, 6, request)
         assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == NO_PRODUCER
         return int(answer.error_code), answer.producer_id, answer.producer_epoch
 
-    assert await asked(True, False) == (53, *NO_PRODUCER)
-    assert await asked(False, True) == (35, *NO_PRODUCER)
-    assert await asked(True, True) == (53, *NO_PRODUCER)
-    assert (await asked(False, False))[0] == 0
+    assert await init_producer_id(True, False) == (53, *NO_PRODUCER)
+    assert await init_producer_id(False, True) == (35, *NO_PRODUCER)
+    assert await init_producer_id(True, True) == (53, *NO_PRODUCER)
+    assert (await init_producer_id(False, False))[0] == 0
 
 
 TWO_REPLICAS = {"transaction.state.log.replication.factor": 2, "transaction.state.log.min.isr": 2}

@@ -64,8 +64,12 @@ async def test_FET_01_02_03_an_aborted_transaction(c: Client) -> None:
     await c.sent()
     producer_id, epoch = await opened(c, count=2)
     await c.finish((producer_id, epoch), False)
-    found = await c.read(isolation=COMMITTED)
-    assert (len(found.values), found.markers, found.aborted) == (5, [(producer_id, 1, "ABORT")], [(producer_id, 3)])
+    fetched = await c.read(isolation=COMMITTED)
+    assert (len(fetched.values), fetched.markers, fetched.aborted) == (
+        5,
+        [(producer_id, 1, "ABORT")],
+        [(producer_id, 3)],
+    )
     assert (await c.fetch(offset=6, isolation=COMMITTED)).aborted == []
     assert (producer_id, 3) in ((await c.fetch(offset=4, isolation=COMMITTED)).aborted or [])
     assert (await c.read()).aborted is None
@@ -80,9 +84,9 @@ async def test_FET_04_interleaved(c: Client) -> None:
         await c.sent(values=[b"other"], producer=other, sequence=sequence, name="other")
     await c.finish(one, False, name="one")
     await c.finish(other, name="other")
-    found = await c.read(isolation=COMMITTED)
-    assert found.aborted == [(one[0], 0)]
-    assert found.consumed == [b"other"] * 3
+    fetched = await c.read(isolation=COMMITTED)
+    assert fetched.aborted == [(one[0], 0)]
+    assert fetched.consumed == [b"other"] * 3
 
 
 @on_cluster()
@@ -91,8 +95,8 @@ async def test_FET_05_an_abort_without_data(c: Client) -> None:
     producer = await c.new()
     await c.add(producer, {FOO: [0]})
     await c.finish(producer, False)
-    found = await c.read(isolation=COMMITTED)
-    assert (found.markers, found.aborted) == ([(producer[0], 1, "ABORT")], [])
+    fetched = await c.read(isolation=COMMITTED)
+    assert (fetched.markers, fetched.aborted) == ([(producer[0], 1, "ABORT")], [])
 
 
 @on_cluster()
@@ -211,13 +215,13 @@ async def test_CMP_01_compaction_takes_what_was_aborted(c: Client) -> None:
         await c.stage.pass_time(400)
         await c.sent("keyed", [(b"a", b"%d" % (number + 2))])
     await c.stage.clean()
-    found = await c.read("keyed")
-    assert b"bad" not in found.values
-    assert b"1" not in found.values
-    assert b"keep" in found.values
-    assert {(kept[0], 1, "COMMIT"), (gone[0], 1, "ABORT")} <= set(found.markers)
+    fetched = await c.read("keyed")
+    assert b"bad" not in fetched.values
+    assert b"1" not in fetched.values
+    assert b"keep" in fetched.values
+    assert {(kept[0], 1, "COMMIT"), (gone[0], 1, "ABORT")} <= set(fetched.markers)
     stable = await c.read("keyed", COMMITTED)
-    assert stable.consumed == found.values
+    assert stable.consumed == fetched.values
 
 
 @pytest.mark.parametrize("replica_id", [-2, -3, -4])
@@ -228,8 +232,8 @@ async def test_who_is_isolated(c: Client, replica_id: int) -> None:
     See core E.8.4, FetchRequest.isConsumer.
     """
     await opened(c)
-    asked = ListOffsetsRequest(replica_id, [ListOffsetsTopic(FOO, [ListOffsetsPartition(0, -1)])], COMMITTED)
-    listed = await c.ask(c.leader(FOO), ApiKey.LIST_OFFSETS, 7, asked)
+    list_offsets = ListOffsetsRequest(replica_id, [ListOffsetsTopic(FOO, [ListOffsetsPartition(0, -1)])], COMMITTED)
+    listed = await c.ask(c.leader(FOO), ApiKey.LIST_OFFSETS, 7, list_offsets)
     assert listed.topics[0].partitions[0].offset == 3
     request = FetchRequest(replica_id, 0, 0, 1 << 24, COMMITTED, [FetchTopic(FOO, [FetchPartition(0, 0, 1 << 24)])])
     (partition,) = (await c.ask(c.leader(FOO), ApiKey.FETCH, 12, request)).responses[0].partitions

@@ -103,11 +103,11 @@ class TransactionStories(RuleBasedStateMachine):
     def _init(self, name: str, expected: tuple[int, int]) -> tuple[int, int] | None:
         """Ask until no transaction is in the way; the model is asked the same questions."""
         for _ in range(2):
-            code, *given = self.do(self.client.init(name, expected, timeout_ms=TIMEOUT_MS))
+            code, *producer = self.do(self.client.init(name, expected, timeout_ms=TIMEOUT_MS))
             self.do(self.client.settle())
-            assert (code, *given) == self.model.init(name, expected, given[0])
+            assert (code, *producer) == self.model.init(name, expected, producer[0])
             if code != 51:
-                return (given[0], given[1]) if code == 0 else None
+                return (producer[0], producer[1]) if code == 0 else None
         raise AssertionError("still in the way")
 
     @rule(target=handles, name=st.sampled_from(NAMES), newer=st.booleans())
@@ -168,20 +168,19 @@ class TransactionStories(RuleBasedStateMachine):
     def send_offsets(self, handle: Handle, offset: int) -> None:
         """A group's offset joins the transaction."""
         expected = self.model.send_offsets(handle.name, handle.producer, offset)
-        found = self.do(pending(self.client, handle.producer, {0: offset}, name=handle.name))
-        assert found == {0: expected}
+        assert self.do(pending(self.client, handle.producer, {0: offset}, name=handle.name)) == {0: expected}
 
     @rule(handle=handles, commit=st.booleans())
     def end(self, handle: Handle, commit: bool) -> None:
         """Commit or abort; also what was ended before, or by another producer."""
         expected = self.model.end(handle.name, handle.producer, commit, handle.newer)
         version = 5 if handle.newer else 4
-        code, *given = self.do(self.client.end(handle.producer, commit, handle.name, v=version))
+        code, *next_producer = self.do(self.client.end(handle.producer, commit, handle.name, v=version))
         self.do(self.client.settle())
         assert code == expected
         if code == 0 and handle.newer:
             known = self.model.ids[handle.name]
-            assert given == [known.producer_id, known.epoch]
+            assert next_producer == [known.producer_id, known.epoch]
             handle.becomes((known.producer_id, known.epoch))
 
     @rule(scans=st.integers(1, 8))

@@ -199,8 +199,8 @@ async def test_a_transaction_over_records_and_offsets_is_one(c: Client) -> None:
         await pending(c, producer, {0: offset})
         producer = await c.finish(producer, commit)
     assert await stored(c, stable=True) == (0, 6, "")
-    found = await c.read(isolation=1)
-    assert (found.aborted, found.stable_offset) == ([(producer[0], 0)], 8)
+    fetched = await c.read(isolation=1)
+    assert (fetched.aborted, fetched.stable_offset) == ([(producer[0], 0)], 8)
 
 
 @on_cluster(brokers=2)

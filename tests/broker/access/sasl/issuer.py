@@ -21,7 +21,7 @@ class Issuer:
 
     def __init__(self) -> None:
         self._keys: dict[str, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey] = {}
-        self.asked: list[str] = []
+        self.requested_paths: list[str] = []
         """The paths of the requests over HTTP."""
         self.audience = "kafka"
         self.add("first")
@@ -70,7 +70,7 @@ class Issuer:
                 self._answer(401 if grant is None else 200, json.dumps(grant or {"error": "invalid_client"}))
 
             def _answer(self, status: int, text: str) -> None:
-                issuer.asked.append(self.path)
+                issuer.requested_paths.append(self.path)
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(text)))

@@ -117,22 +117,22 @@ async def test_a_url_is_asked_again_when_it_is_due_or_a_key_is_missing() -> None
 
         assert await accepted()
         assert await accepted()
-        assert len(issuer.asked) == 1
+        assert len(issuer.requested_paths) == 1
         now_ms += REFRESH_MS
         assert await accepted()
-        assert len(issuer.asked) == 2
+        assert len(issuer.requested_paths) == 2
         issuer.add("second")
         assert [await accepted(), await accepted()] == [False, True]
-        assert len(issuer.asked) == 3
+        assert len(issuer.requested_paths) == 3
         stranger = Issuer()
         stranger.add("stranger")
         for _ in range(5):
             assert await answered(stranger.token(GOOD), keys, now_ms=lambda: now_ms) == (INVALID, None)
-        assert len(issuer.asked) == 4
+        assert len(issuer.requested_paths) == 4
         now_ms += MISSING_MS
         for _ in range(5):
             assert await answered(stranger.token(GOOD), keys, now_ms=lambda: now_ms) == (INVALID, None)
-        assert len(issuer.asked) == 5
+        assert len(issuer.requested_paths) == 5
     assert await accepted()
 
 
@@ -143,7 +143,7 @@ async def test_the_first_tokens_wait_for_the_same_keys() -> None:
         keys = KeySet(f"{address}/keys", REFRESH_MS)
         responses = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
     assert [token for token, _ in responses] == [b""] * 3
-    assert len(issuer.asked) == 1
+    assert len(issuer.requested_paths) == 1
 
 
 async def test_tokens_that_wait_for_keys_in_vain_are_refused() -> None:

@@ -30,9 +30,9 @@ def test_a_pkcs12_store_has_key_and_certificates(tmp_path: Path) -> None:
     issued = trustme.CA().issue_cert("localhost")
     path = tmp_path / "own.p12"
     path.write_bytes(store(issued))
-    found = read_store(str(path), "secret", None)
-    assert found.chain.strip() == issued.cert_chain_pems[0].bytes().decode().strip()
-    assert found.key.startswith("-----BEGIN PRIVATE KEY")
+    key_store = read_store(str(path), "secret", None)
+    assert key_store.chain.strip() == issued.cert_chain_pems[0].bytes().decode().strip()
+    assert key_store.key.startswith("-----BEGIN PRIVATE KEY")
     for password, data in (("wrong", store(issued)), ("secret", b"nonsense"), ("secret", b"\xfe\xed\xfe\xed\0\0\0\2")):
         path.write_bytes(data)
         with pytest.raises(StoreError):

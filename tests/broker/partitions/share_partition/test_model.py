@@ -168,12 +168,12 @@ class Queue(RuleBasedStateMachine):
                 assert offset not in known
                 known[offset] = state
         for offset, record in enumerate(self.records):
-            found = known.get(offset)
-            if found is None:
+            expected = known.get(offset)
+            if expected is None:
                 done = record.state.terminal and offset < self.partition.start_offset
                 assert done or (record.state is AVAILABLE and record.deliveries == 0), offset
             else:
-                same = (found.state, found.delivery_count, found.member)
+                same = (expected.state, expected.delivery_count, expected.member)
                 assert same == (
                     record.state,
                     record.deliveries,

@@ -35,7 +35,7 @@ async def verified(
     return await verify(name, entries, stage.context(produce.API, version, broker_id=broker_id))
 
 
-async def asked(stage: Stage, version: int, *entries: Admitted, name: str = "tx") -> list[int]:
+async def codes(stage: Stage, version: int, *entries: Admitted, name: str = "tx") -> list[int]:
     """The codes that the entries end with."""
     return [
         int(error_of(each).code) if isinstance(each, Produced) else 0
@@ -88,7 +88,7 @@ async def test_VER_01_02_older_clients_are_verified(stage: Stage, version: int) 
 @pytest.mark.parametrize("version", [12, 13])
 async def test_newer_clients_have_their_partitions_added(stage: Stage, version: int) -> None:
     """A newer client's Produce adds all partitions of the request to its transaction at once."""
-    assert await asked(stage, version, entry(stage), entry(stage, "bar")) == [0, 0]
+    assert await codes(stage, version, entry(stage), entry(stage, "bar")) == [0, 0]
     assert partitions(stage) == {("foo", 0), ("bar", 0)}
 
 
@@ -134,7 +134,7 @@ async def test_VER_06_09_strangers_and_zombies(
     stage: Stage, version: int, fields: dict[str, int], name: str, code: int
 ) -> None:
     """90 becomes 47 here in every version; other errors are the coordinator's."""
-    assert await asked(stage, version, entry(stage, **fields), name=name) == [code]  # type: ignore[arg-type]
+    assert await codes(stage, version, entry(stage, **fields), name=name) == [code]  # type: ignore[arg-type]
 
 
 async def test_a_stale_epoch_is_refused_before_the_coordinator_is_asked(stage: Stage) -> None:
@@ -148,7 +148,7 @@ async def test_a_stale_epoch_is_refused_before_the_coordinator_is_asked(stage: S
 async def test_a_partition_that_is_led_elsewhere(stage: Stage) -> None:
     """A partition that another broker leads gets NOT_LEADER_OR_FOLLOWER (6); the others go on."""
     stage.partitions["bar", 0].leader = 2
-    assert await asked(stage, 12, entry(stage, "bar"), entry(stage)) == [6, 0]
+    assert await codes(stage, 12, entry(stage, "bar"), entry(stage)) == [6, 0]
 
 
 async def test_VER_05_an_older_client_retries_itself(stage: Stage) -> None:
@@ -164,14 +164,14 @@ async def test_VER_05_a_newer_client_waits_a_moment_at_the_broker(stage: Stage) 
     """Every 20 ms for 100 ms, then 51; unless the markers are written in the meantime."""
     stage.markers.holds.hold("tx", Step.PREPARE)
     await ended(stage, 5)
-    waiting = asyncio.ensure_future(asked(stage, 12, entry(stage, epoch=1)))
+    waiting = asyncio.ensure_future(codes(stage, 12, entry(stage, epoch=1)))
     for _ in range(5):
         for _ in range(3):
             await asyncio.sleep(0)
         assert not waiting.done()
         stage.clock.advance(20)
     assert await waiting == [51]
-    waiting = asyncio.ensure_future(asked(stage, 12, entry(stage, epoch=1)))
+    waiting = asyncio.ensure_future(codes(stage, 12, entry(stage, epoch=1)))
     await asyncio.sleep(0)
     stage.markers.holds.release("tx")
     for _ in range(3):
@@ -222,7 +222,7 @@ async def test_VER_12_verification_can_be_switched_off_but_not_the_adding() -> N
     (one,) = await verified(stage, 11, bar)
     assert guard_of(one) is None
     assert partitions(stage) == {("foo", 0)}
-    assert await asked(stage, 12, bar) == [0]
+    assert await codes(stage, 12, bar) == [0]
     assert partitions(stage) == {("foo", 0), ("bar", 0)}
 
 
@@ -235,7 +235,7 @@ async def test_the_answer_of_the_coordinator_takes_time_where_there_is_a_network
         await arrives.wait()
 
     stage.between_brokers = travels
-    waiting = asyncio.ensure_future(asked(stage, version, entry(stage)))
+    waiting = asyncio.ensure_future(codes(stage, version, entry(stage)))
     await asyncio.wait({waiting}, timeout=0)
     assert not waiting.done()
     arrives.set()

@@ -66,10 +66,10 @@ def entry_of(key: ApiKey, version: int, request: Any, response: Any, *, recorded
 
 def parsed(entry: Raw, lost: int = 0) -> dict[str, Any]:
     """Its line, read again."""
-    made = line(Handed(entry, 1_234_567, PEER, 4), ABOUT, lost)
-    assert made.endswith(b"\n")
-    assert made.count(b"\n") == 1
-    document: dict[str, Any] = json.loads(made)
+    encoded = line(Handed(entry, 1_234_567, PEER, 4), ABOUT, lost)
+    assert encoded.endswith(b"\n")
+    assert encoded.count(b"\n") == 1
+    document: dict[str, Any] = json.loads(encoded)
     return document
 
 

@@ -166,10 +166,10 @@ def test_a_large_produce_request_is_kept_without_its_records(version: int) -> No
     kept = without_records(frame, decode_request(frame, decode_header(frame)))
     assert weight_of(kept) < 800
     whole, sizes = expand(kept, ApiKey.PRODUCE, version)
-    found = decode_request(whole, decode_header(whole))
+    kept_request = decode_request(whole, decode_header(whole))
     assert sizes == [len(first), len(second), len(third)]
-    assert (found.transactional_id, found.acks, found.timeout_ms) == ("x", -1, 1000)
-    read = [p.records and bytes(p.records) for t in found.topic_data for p in t.partition_data]
+    assert (kept_request.transactional_id, kept_request.acks, kept_request.timeout_ms) == ("x", -1, 1000)
+    read = [p.records and bytes(p.records) for t in kept_request.topic_data for p in t.partition_data]
     assert read == [bytes(first[:HEAD]), None, bytes(second[:HEAD]), bytes(third[:HEAD])]
     empty, _ = expand(kept, ApiKey.PRODUCE, version, lambda _head: b"")
     assert not any(p.records for t in decode_request(empty, decode_header(empty)).topic_data for p in t.partition_data)
@@ -194,9 +194,9 @@ def test_a_large_fetch_response_is_kept_without_its_records(version: int) -> Non
     kept = answer_without_records(encode_response(ApiKey.FETCH, version, 9, response))
     assert weight_of(kept) < 800
     whole, sizes = expand(kept, ApiKey.FETCH, version)
-    _, found = decode_response(ApiKey.FETCH, version, bytes(whole[4:]))
+    _, kept_response = decode_response(ApiKey.FETCH, version, bytes(whole[4:]))
     assert sizes == [len(log), len(log)]
-    (topic,) = found.responses
+    (topic,) = kept_response.responses
     assert [(p.high_watermark, bytes(p.records)) for p in topic.partitions] == [
         (5, bytes(log[:HEAD])), (6, b""), (7, bytes(log[:HEAD]))]  # fmt: skip
 
@@ -219,9 +219,9 @@ def test_a_large_share_fetch_response_is_kept_without_its_records(acquired: int)
     ((raw, *_),) = [entries for entries, *_ in journal.parts() if entries]
     assert weight_of(raw[6]) < 500 + 20 * acquired
     whole, sizes = expand(raw[6], ApiKey.SHARE_FETCH, 2)
-    _, found = decode_response(ApiKey.SHARE_FETCH, 2, bytes(whole[4:]))
+    _, kept_response = decode_response(ApiKey.SHARE_FETCH, 2, bytes(whole[4:]))
     assert sizes == [len(log)]
-    first, second = found.responses[0].partitions
+    first, second = kept_response.responses[0].partitions
     assert (bytes(first.records), bytes(second.records)) == (bytes(log[:HEAD]), b"")
     assert [one.last_offset for one in first.acquired_records] == list(range(acquired))
 
