@@ -87,12 +87,12 @@ class Page:
     def sees(self, *texts: str) -> str:
         """Wait until each of these texts is on the page; returns the page's text."""
 
-        def found() -> str:
+        def complete_text() -> str:
             text = self.text
             return text if all(each in text for each in texts) else ""
 
         try:
-            return until(found, f"{texts}")
+            return until(complete_text, f"{texts}")
         except AssertionError:
             raise AssertionError(f"{texts} are not in:\n{self.text}") from None
 
@@ -103,7 +103,7 @@ class Page:
     def row(self, *texts: str) -> WebElement:
         """The table's row, or the line of the journal, that has all of these texts."""
 
-        def found() -> WebElement | None:
+        def matching_row() -> WebElement | None:
             for row in self.driver.find_elements(By.CSS_SELECTOR, "tbody tr, .journal li, .timeline li"):
                 try:
                     if all(each in row.text for each in texts):
@@ -112,7 +112,7 @@ class Page:
                     continue
             return None
 
-        return until(found, f"a row with {texts} in:\n{self.text}")
+        return until(matching_row, f"a row with {texts} in:\n{self.text}")
 
     def rows(self) -> list[str]:
         """The rows' texts."""
@@ -130,13 +130,13 @@ class Page:
     def linked(self, region: str, text: str) -> WebElement:
         """The link with this text in the region of this name."""
 
-        def found() -> WebElement | None:
+        def matching_link() -> WebElement | None:
             links = self.driver.find_elements(By.CSS_SELECTOR, f"[aria-label^='{region}'] a")
             with suppress(StaleElementReferenceException):  # the page was drawn again meanwhile
                 return next((each for each in links if each.text == text), None)
             return None
 
-        return until(found, f"a link {text!r} in {region!r} of:\n{self.text}")
+        return until(matching_link, f"a link {text!r} in {region!r} of:\n{self.text}")
 
     def follow(self, region: str, text: str) -> None:
         """Click a link of a region."""
@@ -186,7 +186,7 @@ class Page:
         """What the browser's console holds since it was last asked: errors of scripts, refusals of the policy."""
         return [row["message"] for row in self.driver.get_log("browser") if row["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
 
-    def asked(self) -> list[str]:
+    def requested_urls(self) -> list[str]:
         """The addresses that were asked since this was last called."""
         messages = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
         return [row["params"]["request"]["url"] for row in messages if row["method"] == "Network.requestWillBeSent"]
@@ -194,8 +194,12 @@ class Page:
     def violations(self) -> list[str]:
         """What axe finds against WCAG 2.1 A and AA."""
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
-        found = Axe().run(self.driver, options=options)["violations"]
-        return [f"{rule['id']}: {node['html']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+        rule_violations = Axe().run(self.driver, options=options)["violations"]
+        return [
+            f"{rule['id']}: {node['html']} {node['failureSummary']}"
+            for rule in rule_violations
+            for node in rule["nodes"]
+        ]
 
     def cut(self) -> list[str]:
         """Names that are broken in two where they mean nothing then, and what is too wide for its part of the page."""

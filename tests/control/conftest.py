@@ -31,10 +31,10 @@ QUICK = {"group.initial.rebalance.delay.ms": 0}
 def plane_of(broker_with: BrokerWith) -> ControlPlaneOf:
     """A factory of them."""
 
-    def made(**options: Any) -> ControlPlane:
+    def control_plane(**options: Any) -> ControlPlane:
         return ControlPlane(broker_with(**{"settings": QUICK, **options}))
 
-    return made
+    return control_plane
 
 
 @pytest.fixture

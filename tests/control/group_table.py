@@ -22,14 +22,14 @@ class Row(NamedTuple):
 
 def rows() -> dict[str, Row]:
     """Name of the function that brings it about -> its row."""
-    found = {}
+    table = {}
     for line in (ROOT / "docs" / "troubleshooting.md").read_text().splitlines():
         if line.startswith("| ") and "``" in line:
             match = _ROW.fullmatch(line)
             assert match is not None, line
             pattern = ".*".join(map(re.escape, match["sentence"].split("...")))
-            assert match["test"] not in found, line
-            found[match["test"]] = Row(
+            assert match["test"] not in table, line
+            table[match["test"]] = Row(
                 match["way"], match["sentence"], pattern, match["where"] != "report", match["where"] != "why"
             )
-    return found
+    return table

@@ -20,19 +20,19 @@ def sample(cls: type[Message], **values: Any) -> Any:
     called = {name: kind for kind, names in level.own.items() for name in names}
     listed = {child.name: child.kind for child in level.children if child.kind}
     hints = typing.get_type_hints(cls)
-    found = {}
+    fields = {}
     for name in cls.__slots__:
         if name in values:
-            found[name] = values[name]
+            fields[name] = values[name]
         elif name in listed:
-            found[name] = [NAMES[str(listed[name])]]
+            fields[name] = [NAMES[str(listed[name])]]
         elif name in called and UUID not in (hints[name], *typing.get_args(hints[name])):
-            found[name] = NAMES[called[name]]
+            fields[name] = NAMES[called[name]]
         elif (of := element_type(hints[name])) is not None:
-            found[name] = [sample(of, **values)] if issubclass(of, Message) else PLAIN.get(name, [])
+            fields[name] = [sample(of, **values)] if issubclass(of, Message) else PLAIN.get(name, [])
         elif (part := message_type(hints[name])) is not None and part.__name__ != "Cursor":
-            found[name] = sample(part, **values)
-    return cls(**found)
+            fields[name] = sample(part, **values)
+    return cls(**fields)
 
 
 def errors(value: Any) -> set[ErrorCode]:

@@ -96,10 +96,10 @@ def timers(path: Path) -> Iterator[str]:
 def test_no_timer_ignores_the_clusters_clock() -> None:
     """Walks every call of the server: only the clock itself hangs on the loop's time, and who waits for a process."""
     served = [path for folder in ("broker", "storage", "protocol") for path in (ROOT / folder).rglob("*.py")]
-    found = [timer for path in served if path.name != "clock.py" for timer in timers(path)]
+    machine_timers = [timer for path in served if path.name != "clock.py" for timer in timers(path)]
     # A moment after the start, while no HTTP client has come, for imports that can wait too; and at the end, for the
     # journal's writer, which is a process of its own: no clock of ours drives these.
-    assert sorted(re.sub(r":\d+", "", timer) for timer in found) == [
+    assert sorted(re.sub(r":\d+", "", timer) for timer in machine_timers) == [
         "broker/control/server.py timeout",
         "broker/start/runner.py call_later",
         "broker/steering/journal/feed.py wait_for",

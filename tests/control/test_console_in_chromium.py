@@ -259,7 +259,7 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
 ) -> None:
     """No scrolling sideways, no broken name, nothing for axe to find: contrast, names, roles; no address but ours."""
     page.look(width, height, scheme)
-    page.asked()
+    page.requested_urls()
     for view in VIEWS:
         page.open(busy.url, *view.split("/"))
         until(lambda: page.script("return document.querySelector('.view') !== null"), view)
@@ -267,7 +267,7 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
         assert page.script("return document.documentElement.scrollWidth <= innerWidth"), view
         assert page.cut() == [], view
         assert page.violations() == [], view
-    addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
+    addresses = [address for address in page.requested_urls() if not address.startswith(("about:", "blob:"))]
     assert len(addresses) > 3 * len(VIEWS)
     assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
 
@@ -286,7 +286,7 @@ def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
     page.open(plane.url, "cluster")
     page.sees("Brokers")
     page.script("document.body.append(document.createElement('button'))")  # outside what is drawn each second
-    assert [found for found in page.violations() if found.startswith("button-name: <button>")]
+    assert [violation for violation in page.violations() if violation.startswith("button-name: <button>")]
     assert page.cut() == []
     wide = (
         "const p = document.querySelector('.panel p'); p.textContent = 'x'.repeat(999); p.style.overflowWrap = 'normal'"
@@ -337,8 +337,10 @@ def test_the_policy_stops_a_script_that_got_in(page: Page, plane: ControlPlane) 
     page.script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')")
     blocked = page.script("return fetch('http://localhost:1/').then(() => 'sent', (error) => error.message)")
     assert blocked == "Failed to fetch"
-    given = until(lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals")
-    assert given
+    refusals = until(
+        lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals"
+    )
+    assert refusals
     assert page.script("return window.hit ?? 0") == 0
 
 

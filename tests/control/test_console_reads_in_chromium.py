@@ -88,9 +88,9 @@ def test_the_page_waits_while_the_pointer_is_down(page: Page, plane: ControlPlan
     shows(page, "first")
     page.script("document.body.dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))")
     topic.write("second")
-    page.asked()
-    until(lambda: sum("/records" in url for url in page.asked()) > 0, "the new message was asked for")
-    until(lambda: sum(url.endswith("/v1/clock") for url in page.asked()) > 0, "another second")
+    page.requested_urls()
+    until(lambda: sum("/records" in url for url in page.requested_urls()) > 0, "the new message was asked for")
+    until(lambda: sum(url.endswith("/v1/clock") for url in page.requested_urls()) > 0, "another second")
     assert len(lines(page)) == 1
     page.script("document.body.dispatchEvent(new PointerEvent('pointerup', {bubbles: true}))")
     shows(page, "second", "first")
@@ -166,12 +166,12 @@ def test_the_journal_page_asks_for_what_is_new_only(page: Page, plane: ControlPl
     page.open(plane.url, "journal")
     page.driver.get(f"{plane.url}/#/journal?api=EndTxn")
     page.sees("No request ")
-    page.asked()
+    page.requested_urls()
 
     def starts() -> list[int]:
-        asked = [url for url in page.asked() if "/v1/journal?" in url and "api=EndTxn" in url]
-        assert all("bodies=false" in url for url in asked)
-        return [int(url.partition("since=")[2].partition("&")[0]) for url in asked]
+        urls = [url for url in page.requested_urls() if "/v1/journal?" in url and "api=EndTxn" in url]
+        assert all("bodies=false" in url for url in urls)
+        return [int(url.partition("since=")[2].partition("&")[0]) for url in urls]
 
     first = until(starts, "a second look")
     assert first[0] > 20

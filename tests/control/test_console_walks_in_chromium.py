@@ -152,5 +152,5 @@ def commands() -> dict[str, list[str]]:
 
 
 def _rows() -> list[tuple[str, str, str]]:
-    found = re.findall(r"^\| (.+?) \| (\d+) \| .+ \| `(.+)` \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
-    return [tuple(row) for row in found]
+    matches = re.findall(r"^\| (.+?) \| (\d+) \| .+ \| `(.+)` \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [tuple(row) for row in matches]

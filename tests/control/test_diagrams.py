@@ -179,8 +179,8 @@ def test_one_transaction_of_an_id_is_chosen_from_a_list(plane: ControlPlane, fro
         assert each.id is not None
         diagram = plane.kafka.diagrams.show(transactional_id="x", transaction=each.id)
         assert diagram.title == f"Transactional id x, transaction {each.id}: {each.outcome}"
-        found = [f"{text.split()[0]} {text.split()[-1]}" for text in texts(diagram, "marker")]
-        assert sorted(found) == markers
+        drawn_markers = [f"{text.split()[0]} {text.split()[-1]}" for text in texts(diagram, "marker")]
+        assert sorted(drawn_markers) == markers
         ends = [text for text in texts(diagram, "state") if "-> Complete" in text]
         assert len(ends) == (each.outcome != "open")
         begun = [text for text in texts(diagram, "state") if text.startswith("begun")]

@@ -61,6 +61,6 @@ def test_a_mistake_is_answered_with_what_to_write(
     """The problem's detail names what to write instead."""
     if "transactions" in path:
         RawProducer(plane, "payments-1")
-    given, problem = plane.refused(method, f"/v1/{path}".replace("/v1/../", "/"), body)
-    assert given == status
+    actual_status, problem = plane.refused(method, f"/v1/{path}".replace("/v1/../", "/"), body)
+    assert actual_status == status
     assert text in problem["detail"]

@@ -82,9 +82,9 @@ def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane) -> None:
         ("a rebalance begins", "Stable", "PreparingRebalance", 1, 1),
         ("all members have left", "PreparingRebalance", "Empty", 1, 2),
     ]
-    asked = events[2]
-    assert (asked.api, asked.version, asked.client_id, asked.rule) == ("JoinGroup", 9, "test", "groups A.4")
-    assert asked.member_id == member.member_id == events[8].member_id
+    join = events[2]
+    assert (join.api, join.version, join.client_id, join.rule) == ("JoinGroup", 9, "test", "groups A.4")
+    assert join.member_id == member.member_id == events[8].member_id
     assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
     assert "all members have joined" in plane.ctl_text("groups", "show", "g", "--json")
     assert plane.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"

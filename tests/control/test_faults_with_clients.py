@@ -27,11 +27,11 @@ def committed(plane: ControlPlane, topic: str = "t") -> list[bytes | None]:
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "look", "isolation.level": "read_committed",
                          "enable.partition.eof": True, "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found = []
+    values = []
     while (record := consumer.poll(60)) is not None and not record.error():
-        found.append(record.value())
+        values.append(record.value())
     consumer.close()
-    return found
+    return values
 
 
 def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> None:

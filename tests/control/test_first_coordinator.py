@@ -47,8 +47,8 @@ def test_in_memory_the_first_request_finds_a_coordinator(broker_with: BrokerWith
 @pytest.mark.parametrize("option", ["as_version", "data_dir"])
 def test_a_release_or_a_directory_begins_as_kafka_does(broker_with: BrokerWith, tmp_path: Path, option: str) -> None:
     """An emulated release or a data directory begins without coordinators, until the first reset."""
-    asked: dict[str, Any] = {"as_version": "4.3"} if option == "as_version" else {"data_dir": str(tmp_path)}
-    server = broker_with(settings=SETTINGS, seed=4103, **asked)
+    options: dict[str, Any] = {"as_version": "4.3"} if option == "as_version" else {"data_dir": str(tmp_path)}
+    server = broker_with(settings=SETTINGS, seed=4103, **options)
     wire = server.wire()
     assert first_code(wire, GROUP) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert first_code(wire, GROUP) is ErrorCode.NONE

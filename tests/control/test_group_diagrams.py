@@ -27,9 +27,9 @@ def test_a_group_s_generations(plane: ControlPlane) -> None:
     notes = [shape for shape in diagram.shapes if shape.style == "label state"]
     assert "assigned: CompletingRebalance -> Stable" in [note.text for note in notes]  # it had three lines
     assert all(note.x + 6.6 * len(note.text) <= diagram.width for note in notes)
-    asked = [text.split()[0] for text in texts(diagram, "request")]
-    assert {"JoinGroup", "SyncGroup", "LeaveGroup"} <= set(asked)
-    assert "Heartbeat" not in asked
+    apis = [text.split()[0] for text in texts(diagram, "request")]
+    assert {"JoinGroup", "SyncGroup", "LeaveGroup"} <= set(apis)
+    assert "Heartbeat" not in apis
     polls = texts(plane.kafka.diagrams.show(group="g", polls=True), "request")
     assert [text for text in polls if text.startswith("Heartbeat v")]
 

@@ -70,12 +70,12 @@ def test_a_consumer_that_has_committed_nothing_has_partitions_and_no_lag(plane: 
     """As kafka-consumer-groups.sh lists it: the end of each assigned partition, and a dash for offset and lag."""
     plane.kafka.topics["t"].write({"value": "a", "partition": 0})
     with member(plane, client_id="app"):
-        found = shown(plane)
-        assert [(each.partition, each.offset, each.end_offset, each.lag) for each in found.lags] == [
+        group = shown(plane)
+        assert [(each.partition, each.offset, each.end_offset, each.lag) for each in group.lags] == [
             (0, None, 1, None),
             (1, None, 0, None),
         ]
-        assert (found.lag, found.offsets) == (None, ())
+        assert (group.lag, group.offsets) == (None, ())
 
 
 @pytest.mark.verb("groups reset-offsets")
@@ -203,7 +203,7 @@ def offsets(plane: ControlPlane, broker: int) -> ErrorCode:
     return code
 
 
-def found(plane: ControlPlane, key_type: int = 0) -> int:
+def named_coordinator(plane: ControlPlane, key_type: int = 0) -> int:
     """Whom FindCoordinator names for g."""
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
     coordinator = plane.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0]
@@ -225,7 +225,7 @@ def test_a_coordinator_moves_and_members_follow(three: ControlPlane) -> None:
         before = shown(three).coordinator
         target = before % 3 + 1
         three.kafka.coordinators.move(type="group", key="g", broker=target)
-        assert (found(three), shown(three).coordinator) == (target, target)
+        assert (named_coordinator(three), shown(three).coordinator) == (target, target)
         assert heartbeat(three, before) is E.NOT_COORDINATOR
         assert heartbeat(three, target) is not E.NOT_COORDINATOR
         consumer.commit(asynchronous=False)
@@ -235,7 +235,7 @@ def test_a_coordinator_moves_and_members_follow(three: ControlPlane) -> None:
 @pytest.mark.parametrize("same", [True, False], ids=["the same broker", "another broker"])
 def test_a_coordinator_takes_its_time_to_load(three: ControlPlane, same: bool) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS by the cluster's clock; moved again meanwhile, only the last time counts."""
-    before = until(lambda: max(found(three), 0), "a coordinator")
+    before = until(lambda: max(named_coordinator(three), 0), "a coordinator")
     target = before if same else before % 3 + 1
     three.server.freeze()
     reported = three.ctl("coordinators", "move", "group", "g", str(target), "--loading-ms", "5s")
@@ -251,7 +251,7 @@ def test_a_coordinator_takes_its_time_to_load(three: ControlPlane, same: bool) -
 def test_a_transaction_coordinator_is_created_where_it_is_wanted(three: ControlPlane) -> None:
     """Before the id is used for the first time."""
     three.http("POST", "/v1/coordinators/move", {"type": "transaction", "key": "g", "broker": 3})
-    assert found(three, 1) == 3
+    assert named_coordinator(three, 1) == 3
 
 
 def test_coordinators_are_moved_sensibly(plane: ControlPlane) -> None:

@@ -113,8 +113,8 @@ def integers(kind: Kind, name: str = "", seen: frozenset[Any] = frozenset()) -> 
 
 def test_every_integer_is_small_or_leaves_as_a_text_where_it_is_not() -> None:
     """A new field is declared ``Int64``, or gets its reason here."""
-    found = {name for verb in VERBS if verb.answer for name in integers(kind_of(verb.answer_type))}
-    assert found == {name for names in SMALL.values() for name in names}
+    fields = {name for verb in VERBS if verb.answer for name in integers(kind_of(verb.answer_type))}
+    assert fields == {name for names in SMALL.values() for name in names}
 
 
 def test_a_seed_is_exact_over_http_in_python_and_in_the_shell(plane_of: ControlPlaneOf) -> None:

@@ -43,8 +43,8 @@ def fetch(wire: Wire, *, wait_ms: int = 0, version: int = 11) -> Any:
 
 def entries(plane: ControlPlane, query: str = "") -> list[dict[str, Any]]:
     """What a query finds."""
-    found: list[dict[str, Any]] = plane.http("GET", f"/v1/journal?{query}" if query else "/v1/journal")["entries"]
-    return found
+    matching: list[dict[str, Any]] = plane.http("GET", f"/v1/journal?{query}" if query else "/v1/journal")["entries"]
+    return matching
 
 
 def names(plane: ControlPlane, query: str = "") -> list[str]:
@@ -96,7 +96,7 @@ def test_large_records_are_shown_by_size_and_first_batch(plane: ControlPlane) ->
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "apis"),
     [
         ("api=Heartbeat", ["Heartbeat"]),
         ("api=END_TXN", ["EndTxn"]),
@@ -113,10 +113,10 @@ def test_large_records_are_shown_by_size_and_first_batch(plane: ControlPlane) ->
         ("api=Produce&limit=1", ["Produce"]),
     ],
 )
-def test_requests_are_found_by_their_fields(plane: ControlPlane, query: str, found: list[str]) -> None:
+def test_requests_are_found_by_their_fields(plane: ControlPlane, query: str, apis: list[str]) -> None:
     """All conditions have to hold; the newest are found first and listed last."""
     some_requests(plane)
-    assert names(plane, query) == found
+    assert names(plane, query) == apis
 
 
 def test_requests_are_found_by_connection_id_and_time(plane: ControlPlane) -> None:
@@ -154,9 +154,11 @@ def test_topics_that_the_wire_names_by_id_have_their_names(plane: ControlPlane) 
         wire.call(ApiKey.PRODUCE, 13, ProduceRequest(None, -1, 1000, data))
 
     def listed_names() -> list[str]:
-        found = entries(plane, "api=Produce")
+        produces = entries(plane, "api=Produce")
         return [
-            body[0]["name"] for each in found for body in (each["request"]["topic_data"], each["response"]["responses"])
+            body[0]["name"]
+            for each in produces
+            for body in (each["request"]["topic_data"], each["response"]["responses"])
         ]
 
     assert listed_names() == [T, T, "", ""]
@@ -184,9 +186,9 @@ def test_a_refusal_in_version_0_is_shown_for_each_version_of_the_request(plane: 
         wire = plane.server.wire()
         wire.send(ApiKey.API_VERSIONS, version, ApiVersionsRequest("walker", "1.2"), answered=False)
         wire.receive_frame()
-    found = [(each["version"], each["error"], each["response"]["api_keys"]) for each in entries(plane)]
+    shown = [(each["version"], each["error"], each["response"]["api_keys"]) for each in entries(plane)]
     listed = [{"api_key": int(ApiKey.API_VERSIONS), "min_version": 0, "max_version": 0}]
-    assert found == [(version, "UNSUPPORTED_VERSION", listed) for version in (1, 2, 3)]
+    assert shown == [(version, "UNSUPPORTED_VERSION", listed) for version in (1, 2, 3)]
 
 
 def test_every_way_to_end_is_shown(plane: ControlPlane) -> None:
@@ -207,15 +209,15 @@ def test_every_way_to_end_is_shown(plane: ControlPlane) -> None:
     waiting = plane.server.wire()
     topics = [FetchTopic(T, [FetchPartition(0, 1, 1 << 20)])]
     waiting.send(ApiKey.FETCH, 11, FetchRequest(-1, 600_000, 1, 1 << 20, 0, topics, 0, -1))
-    found = {(e["api"], e["version"]): e for e in until_served(plane)}
-    assert found["Produce", 8]["outcome"] == "asked for no answer"
-    assert found["Heartbeat", 4]["outcome"] == "closed: a fault hangs up"
-    assert found["Metadata", 12]["outcome"].startswith("closed: Metadata v12")
+    by_version = {(e["api"], e["version"]): e for e in until_served(plane)}
+    assert by_version["Produce", 8]["outcome"] == "asked for no answer"
+    assert by_version["Heartbeat", 4]["outcome"] == "closed: a fault hangs up"
+    assert by_version["Metadata", 12]["outcome"].startswith("closed: Metadata v12")
     closed = plane.http("GET", "/v1/journal?outcome=closed")["entries"]
     assert {each["api"] for each in closed} == {"Heartbeat", "Metadata"}
-    assert found["Metadata", 12]["request"] == {}
-    assert found["ApiVersions", 99]["error"] == "UNSUPPORTED_VERSION"
-    pending = found["Fetch", 11]
+    assert by_version["Metadata", 12]["request"] == {}
+    assert by_version["ApiVersions", 99]["error"] == "UNSUPPORTED_VERSION"
+    pending = by_version["Fetch", 11]
     assert (pending["outcome"], pending["duration_ms"], pending["response"]) == ("is being served", None, None)
 
 
@@ -283,13 +285,13 @@ def test_the_shell_finds_entries(plane: ControlPlane, tmp_path: Path) -> None:
 
 def packets(path: Path) -> list[bytes]:
     """The packets of a capture."""
-    content, at, found = path.read_bytes(), 24, []
+    content, at, records = path.read_bytes(), 24, []
     while at < len(content):
         size, original = struct.unpack_from("<II", content, at + 8)
         assert size == original
-        found.append(content[at + 16 : at + 16 + size])
+        records.append(content[at + 16 : at + 16 + size])
         at += 16 + size
-    return found
+    return records
 
 
 def captured(plane: ControlPlane, tmp_path: Path) -> Path:
@@ -308,10 +310,10 @@ def captured(plane: ControlPlane, tmp_path: Path) -> Path:
 
 def test_conversations_are_whole(plane: ControlPlane, tmp_path: Path) -> None:
     """A handshake, then what each side sent, byte after byte, and sums that are right."""
-    found = packets(captured(plane, tmp_path))
-    assert [packet[33] for packet in found[:3]] == [0x02, 0x12, 0x10]  # SYN, SYN and ACK, ACK
+    conversation = packets(captured(plane, tmp_path))
+    assert [packet[33] for packet in conversation[:3]] == [0x02, 0x12, 0x10]  # SYN, SYN and ACK, ACK
     following: dict[bytes, int] = {}
-    for packet in found:
+    for packet in conversation:
         (sequence,) = struct.unpack_from(">I", packet, 24)
         sender = packet[12:16] + packet[20:22]
         assert following.setdefault(sender, sequence) == sequence

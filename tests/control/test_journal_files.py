@@ -48,7 +48,7 @@ class Written:
         wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group, 1, "m"))
         wire.close()
 
-    def asked(self) -> list[str]:
+    def heartbeat_groups(self) -> list[str]:
         """The groups of the heartbeats."""
         return [line["request"]["group_id"] for line in self.lines() if line["api"] == "Heartbeat"]
 
@@ -66,10 +66,10 @@ class Written:
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[Written]:
     """A server that writes into a folder that was not there."""
-    made = Written(tmp_path / "a" / "journal")
-    yield made
-    made.server.finish_test()
-    made.process.stop()
+    journal = Written(tmp_path / "a" / "journal")
+    yield journal
+    journal.server.finish_test()
+    journal.process.stop()
 
 
 def test_files_are_finished_over_http_in_python_and_in_the_shell(written: Written) -> None:
@@ -84,7 +84,7 @@ def test_files_are_finished_over_http_in_python_and_in_the_shell(written: Writte
     for number, rotate in enumerate(ways):
         written.ask(f"g{number}")
         names.append(rotate())
-        assert written.asked() == [f"g{each}" for each in range(number + 1)]
+        assert written.heartbeat_groups() == [f"g{each}" for each in range(number + 1)]
     assert written.files() == names
     assert plane.kafka.journal.rotate() is None
 
@@ -141,7 +141,7 @@ def test_files_are_written_without_a_journal_in_memory(tmp_path: Path) -> None:
     written.ask("g")
     assert written.plane.http("GET", "/v1/journal")["entries"] == []
     written.process.stop()
-    until(lambda: written.asked() == ["g"], "the line; a busy machine's writer ends after the server")
+    until(lambda: written.heartbeat_groups() == ["g"], "the line; a busy machine's writer ends after the server")
 
 
 def test_a_server_that_stops_leaves_finished_files(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_server_that_stops_leaves_finished_files(tmp_path: Path) -> None:
         written.ask(f"g{number}")
     written.server.finish_test()
     written.process.stop()
-    until(lambda: written.asked() == [f"g{number}" for number in range(100)], "all lines")
+    until(lambda: written.heartbeat_groups() == [f"g{number}" for number in range(100)], "all lines")
     until(lambda: all(name.endswith(".jsonl") for name in written.files()), "finished files")
     assert len(written.files()) >= 2
 
@@ -164,7 +164,7 @@ def test_a_server_that_is_killed_leaves_finished_files(written: Written) -> None
     until(lambda: any(name.endswith(".open") for name in written.files()), "the second file")
     os.kill(written.server.pid, signal.SIGKILL)
     until(lambda: all(name.endswith(".jsonl") for name in written.files()), "the writer to finish")
-    assert written.asked() == ["g", "h"]
+    assert written.heartbeat_groups() == ["g", "h"]
 
 
 def test_a_writer_that_dies_does_not_stop_the_server(written: Written) -> None:
@@ -179,7 +179,7 @@ def test_a_writer_that_dies_does_not_stop_the_server(written: Written) -> None:
     second = Written(written.directory)
     second.ask("i")
     second.process.stop()
-    until(lambda: written.asked() == ["g", "i"], "the second writer to finish")
+    until(lambda: written.heartbeat_groups() == ["g", "i"], "the second writer to finish")
 
 
 def test_a_disk_that_refuses_does_not_stop_the_server(written: Written) -> None:

@@ -44,8 +44,8 @@ SLOW = 5
 
 def answered(error: ErrorCode) -> tuple[bytes, bytes]:
     """A request and its answer; two bytes of each answer are those of OFFSET_OUT_OF_RANGE: an offset of 1."""
-    asked = ListOffsetsRequest(-1, [ListOffsetsTopic("orders", [ListOffsetsPartition(0, timestamp=-1)])])
-    request = bytes(encode_request(ApiKey.LIST_OFFSETS, 8, 1, "app", asked))
+    body = ListOffsetsRequest(-1, [ListOffsetsTopic("orders", [ListOffsetsPartition(0, timestamp=-1)])])
+    request = bytes(encode_request(ApiKey.LIST_OFFSETS, 8, 1, "app", body))
     partition = ListOffsetsPartitionResponse(0, error, offset=1)
     response = ListOffsetsResponse([ListOffsetsTopicResponse("orders", [partition])])
     return request[4:], b"".join(encode_response(ApiKey.LIST_OFFSETS, 8, 1, response))
@@ -54,8 +54,8 @@ def answered(error: ErrorCode) -> tuple[bytes, bytes]:
 @pytest.fixture(scope="module")
 def journal() -> Journal:
     """A million requests of the last seconds, by ten connections, kept as they are in a server."""
-    made = Journal(MILLION + CHUNK, 1 << 40)
-    made.notes_errors = True
+    filled = Journal(MILLION + CHUNK, 1 << 40)
+    filled.notes_errors = True
     kept = {code: answered(code) for code in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE)}
     connections = [Connection(str(number), "PLAINTEXT", "::1", number) for number in range(10)]
     now_us = stopwatch_ns() // 1000
@@ -67,10 +67,10 @@ def journal() -> Journal:
         connection.number = number % 10 + 1
         sizes = len(frame), len(answer)
         entry = (number, number, 5, 1, connection.number, frame, answer, *sizes, None, "answered", now_us)
-        made._keep(entry, connection, () if code is ErrorCode.NONE else (code,))
-    made.newest_id = MILLION
-    assert (made.entries, made.dropped) == (MILLION, 0)
-    return made
+        filled._keep(entry, connection, () if code is ErrorCode.NONE else (code,))
+    filled.newest_id = MILLION
+    assert (filled.entries, filled.dropped) == (MILLION, 0)
+    return filled
 
 
 class Source:

@@ -37,10 +37,10 @@ def test_messages_are_found_by_a_text_in_key_value_and_headers(plane: ControlPla
     rows[11] = {"value": "in a header's value", "headers": [{"key": "h", "value": "order-7"}], "partition": 0}
     for row in rows:
         plane.kafka.topics["t"].write(row)
-    found = [b"in the key", b"the order-7 in a value", b"in a header", b"in a header's value"]
-    assert values(plane, text="order-7") == found
-    assert values(plane, text="order-7", limit=2) == found[:2]
-    assert values(plane, text="order-7", offset=4) == found[1:]
+    matching = [b"in the key", b"the order-7 in a value", b"in a header", b"in a header's value"]
+    assert values(plane, text="order-7") == matching
+    assert values(plane, text="order-7", limit=2) == matching[:2]
+    assert values(plane, text="order-7", offset=4) == matching[1:]
     assert values(plane, text="order-8") == []
     assert len(values(plane)) == 20
 

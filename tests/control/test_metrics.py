@@ -136,24 +136,24 @@ def expressions(board: dict[str, Any]) -> list[str]:
 
 def wrong(expression: str, labels: dict[str, set[str]]) -> list[str]:
     """The metrics and labels of a query that are not exported."""
-    found = []
+    unknown = []
     names = re.findall(r"\b(?:understudy|kafka|process)_\w+", expression)
     known = set().union(*(labels.get(name, set()) for name in names)) | ADDED
-    found += [name for name in names if name not in labels]
+    unknown += [name for name in names if name not in labels]
     for listed in re.findall(r"by \(([^)]*)\)", expression):
-        found += [name for name in re.split(r",\s*", listed) if name not in known]
+        unknown += [name for name in re.split(r",\s*", listed) if name not in known]
     for name in re.findall(r"[{,]\s*(\w+)=~?\"", expression):
-        found += [name] * (name not in known)
-    return found
+        unknown += [name] * (name not in known)
+    return unknown
 
 
 def test_the_dashboard_asks_for_metrics_that_are_exported(busy: ControlPlane) -> None:
     """Each name and each label, of every panel and variable."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     labels = Samples(busy).labels
-    asked = expressions(board)
-    assert len(asked) > 20
-    assert {expression: wrong(expression, labels) for expression in asked if wrong(expression, labels)} == {}
+    queries = expressions(board)
+    assert len(queries) > 20
+    assert {expression: wrong(expression, labels) for expression in queries if wrong(expression, labels)} == {}
     assert wrong('sum by (apy) (understudy_request_total{instnce=~"x"})', labels) == [
         *("understudy_request_total", "apy", "instnce"),
     ]

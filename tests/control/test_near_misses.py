@@ -47,7 +47,7 @@ def consuming() -> Iterator[Consuming]:
     """``consuming(plane, "g", "t", client="c")``: a consumer that has its assignment; closed at the test's end."""
     with ExitStack() as stack:
 
-        def made(
+        def assigned_consumer(
             plane: ControlPlane, group: str, topic: str, client: str = "c", *, joins: bool = True, **settings: object
         ) -> Consumer:
             names = {"bootstrap.servers": plane.bootstrap, "group.id": group, "client.id": client}
@@ -58,7 +58,7 @@ def consuming() -> Iterator[Consuming]:
                 until(lambda: consumer.poll(0.05) or consumer.assignment(), "the assignment")
             return consumer
 
-        yield made
+        yield assigned_consumer
 
 
 def hints(plane: ControlPlane, **query: int) -> list[str]:
@@ -123,8 +123,8 @@ def test_names_are_compared_once_and_not_without_end(plane: ControlPlane) -> Non
         patch.setattr(near_misses, "suggestion", counted)
         near = NearMisses(cast("Watched", Nothing()), lambda _id: None)
         entry = Entry(1, 1, 1, 1, 1, METADATA, b"", 0, 0, None, "answered")
-        found = [near.of(entry, known, "") for _ in range(3)]
-    assert found[0] == found[1] == found[2]
+        nearest = [near.of(entry, known, "") for _ in range(3)]
+    assert nearest[0] == nearest[1] == nearest[2]
     assert compared == [f"orders-{at}" for at in range(5)]
     asked_for = [MetadataRequestTopic(f"orders-{at}") for at in range(1000)]
     plane.server.wire().call(ApiKey.METADATA, 8, MetadataRequest(asked_for, allow_auto_topic_creation=False))
@@ -136,8 +136,8 @@ def test_a_partition_beyond_the_last_one_has_a_hint(plane: ControlPlane) -> None
     """With those that there are; a partition that there is has no hint."""
 
     def ask(partition: int) -> set[str]:
-        asked = ListOffsetsTopic("t", [ListOffsetsPartition(partition, timestamp=-1)])
-        plane.server.wire().call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(replica_id=-1, topics=[asked]))
+        topic = ListOffsetsTopic("t", [ListOffsetsPartition(partition, timestamp=-1)])
+        plane.server.wire().call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(replica_id=-1, topics=[topic]))
         return beside(plane, "ListOffsets")
 
     assert ask(1) == set()
@@ -294,20 +294,20 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
             consumer.subscribe(["t"])
             return consumer
 
-        def found() -> list[str]:
+        def earlier_hints() -> list[str]:
             return [hint for hint in kafka.report().hints if "earlier test" in hint]
 
         old = member("old")
         until(lambda: old.poll(0.05) or old.assignment(), "the assignment")
         kafka.reset(disconnect=True)
         until(lambda: old.poll(0.05) or len(kafka.groups.list()) == 1, "its return")
-        assert not found()
+        assert not earlier_hints()
         new = member("new")
 
         def polled_both() -> list[str]:
             new.poll(0.05)
             old.poll(0.05)
-            return found()
+            return earlier_hints()
 
         (hint,) = until(polled_both, "the hint")
         assert hint.startswith("a consumer of an earlier test is still in group g: client old (connection ")

@@ -45,7 +45,7 @@ PATHS = [
 ]
 
 
-def asked(server: Server, method: str, path: str, body: str | bytes | None = None) -> tuple[int, Any]:
+def status_and_document(server: Server, method: str, path: str, body: str | bytes | None = None) -> tuple[int, Any]:
     """Status and document of the answer."""
     url = urlsplit(str(server.process.ready.control_url))
     connection = HTTPConnection(str(url.hostname), url.port, timeout=60)
@@ -66,27 +66,27 @@ def server(plane: Control) -> Server:
 @pytest.mark.parametrize(("method", "path", "body", "field"), BODIES, ids=lambda value: str(value)[:30])
 def test_an_odd_body_is_refused(server: Server, method: str, path: str, body: str | bytes, field: str | None) -> None:
     """With the field where there is one; no fault is kept that cannot be listed."""
-    status, problem = asked(server, method, path, body)
+    status, problem = status_and_document(server, method, path, body)
     assert status == 422, problem
     if field is not None:
         assert problem.get("field", "") == field
     assert len(json.dumps(problem)) < 10_000
-    assert asked(server, "GET", "faults") == (200, {"faults": []})
+    assert status_and_document(server, "GET", "faults") == (200, {"faults": []})
 
 
 @pytest.mark.parametrize("digits", [20, 5000])
 @pytest.mark.parametrize(("method", "path", "status"), PATHS)
 def test_a_number_of_many_digits_is_refused(server: Server, method: str, path: str, status: int, digits: int) -> None:
     """A number of many digits is refused in the path and in the query."""
-    found, problem = asked(server, method, path.format("9" * digits))
-    assert found == status, problem
+    actual_status, problem = status_and_document(server, method, path.format("9" * digits))
+    assert actual_status == status, problem
 
 
 def test_large_values_that_are_sound_are_taken(server: Server) -> None:
     """The control: 63 bits, surrogate pairs, some nesting."""
     match = {"api": "EndTxn", "client_id": "\N{PILE OF POO}"}
     fault = {"match": match, "do": {"alter": {"throttle_time_ms": 2**31 - 1}}}
-    assert asked(server, "POST", "faults", json.dumps(fault))[0] == 200
+    assert status_and_document(server, "POST", "faults", json.dumps(fault))[0] == 200
     record = {"value": "\N{PILE OF POO}", "timestamp_ms": 2**40}
-    assert asked(server, "POST", "topics/t/records", json.dumps({"records": [record]}))[0] == 200
-    assert asked(server, "GET", f"journal?since={2**62}")[0] == 200
+    assert status_and_document(server, "POST", "topics/t/records", json.dumps({"records": [record]}))[0] == 200
+    assert status_and_document(server, "GET", f"journal?since={2**62}")[0] == 200

@@ -34,8 +34,8 @@ from understudy import ControlError, StartError, connect, results
 @pytest.fixture
 def document(plane: ControlPlane) -> dict[str, Any]:
     """As it is served."""
-    found: dict[str, Any] = plane.http("GET", "/openapi.json")
-    return found
+    openapi: dict[str, Any] = plane.http("GET", "/openapi.json")
+    return openapi
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -50,10 +50,10 @@ def test_each_verb_is_in_the_module_that_its_first_call_imports() -> None:
 
 def test_every_verb_is_described(document: dict[str, Any]) -> None:
     """Summary, parameters, answers; names of operations are unique."""
-    found = operations(document)
-    assert {(method, path) for method, path, _ in found} == {(verb.method, verb.path) for verb in VERBS}
-    assert len({what["operationId"] for _, _, what in found}) == len(found)
-    for _, path, what in found:
+    described = operations(document)
+    assert {(method, path) for method, path, _ in described} == {(verb.method, verb.path) for verb in VERBS}
+    assert len({what["operationId"] for _, _, what in described}) == len(described)
+    for _, path, what in described:
         assert what["summary"].endswith(".")
         named = {row["name"] for row in what["parameters"] if row["in"] == "path"}
         assert named == {part[1:-1] for part in path.split("/") if part.startswith("{")}
@@ -85,7 +85,7 @@ def test_a_function_takes_and_answers_the_types_of_its_row(verb: Verb) -> None:
 def test_answers_are_made_with_all_of_their_fields() -> None:
     """Their defaults are for clients of older servers: a field that the server forgets is a mistake."""
     wanted = {name: {field.name for field in fields(getattr(results, name))} for name in results.__all__}
-    missing, made = [], set()
+    missing, constructed = [], set()
     for path in Path(broker.control.__path__[0]).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -95,11 +95,11 @@ def test_answers_are_made_with_all_of_their_fields() -> None:
         for node in ast.walk(tree):
             name = known.get(ast.unparse(node.func), "") if isinstance(node, ast.Call) else ""
             if isinstance(node, ast.Call) and name in wanted.keys() - {"Health"}:
-                made.add(name)
+                constructed.add(name)
                 keywords = {keyword.arg for keyword in node.keywords}
                 missing += [f"{path.name}:{node.lineno} {name}.{each}" for each in wanted[name] - keywords]
     assert missing == []
-    assert {"Transaction", "Partition", "Refusal"} <= made
+    assert {"Transaction", "Partition", "Refusal"} <= constructed
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -220,7 +220,8 @@ def test_every_verb_answers_by_its_schema(tmp_path: Path) -> None:
 def verb_matches(template: str, path: str) -> bool:
     """Whether a path is one of a verb's."""
     return len(template.split("/")) == len(path.split("/")) and all(
-        part.startswith("{") or part == given for part, given in zip(template.split("/"), path.split("/"), strict=True)
+        part.startswith("{") or part == segment
+        for part, segment in zip(template.split("/"), path.split("/"), strict=True)
     )
 
 
@@ -269,16 +270,16 @@ def test_a_token_is_asked_for_everywhere_but_at_the_health_check() -> None:
     """At every verb, 401 without it or with another one; with it, everything is as without one."""
     process = start(control_token="s3cret")
     url = str(process.ready.control_url)
-    given: dict[tuple[str, str], list[int]] = {}
+    statuses: dict[tuple[str, str], list[int]] = {}
     for verb in VERBS:
         path = re.sub(r"{\w+}", "1", verb.path)
         for token in (None, "other", "s3cret"):
-            given.setdefault((verb.method, verb.path), []).append(status(url, verb.method, path, token))
-    health = given.pop(("GET", "/v1/health"))
+            statuses.setdefault((verb.method, verb.path), []).append(status(url, verb.method, path, token))
+    health = statuses.pop(("GET", "/v1/health"))
     assert health == [200, 200, 200]
-    assert {tuple(codes[:2]) for codes in given.values()} == {(401, 401)}
-    assert {codes[2] for codes in given.values()} <= {200, 201, 404, 409, 422}
-    assert given["GET", "/v1/cluster"] == [401, 401, 200]
+    assert {tuple(codes[:2]) for codes in statuses.values()} == {(401, 401)}
+    assert {codes[2] for codes in statuses.values()} <= {200, 201, 404, 409, 422}
+    assert statuses["GET", "/v1/cluster"] == [401, 401, 200]
     with pytest.raises(ControlError, match="--control-token") as refused:
         connect(url).info()
     assert refused.value.status == 401
@@ -302,5 +303,5 @@ def test_other_machines_are_let_in_with_a_token_only() -> None:
     """A control plane that they can reach does not start without one."""
     with pytest.raises(StartError, match="needs --control-token TOKEN"):
         start(control_host="0.0.0.0")
-    given = {"control-host": ["0.0.0.0"], "control-token": ["s3cret"]}
-    assert (parse(given).control_host, parse(given).control_token) == ("0.0.0.0", "s3cret")
+    options = {"control-host": ["0.0.0.0"], "control-token": ["s3cret"]}
+    assert (parse(options).control_host, parse(options).control_token) == ("0.0.0.0", "s3cret")

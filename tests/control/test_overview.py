@@ -30,15 +30,15 @@ def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
         first.commit_transaction(60)
     plane.kafka.transactions["x"].hold("markers")
 
-    found = plane.kafka.overview()
+    overview = plane.kafka.overview()
 
-    (counted,) = [each for each in found.counted_errors if each.api == "EndTxn"]
+    (counted,) = [each for each in overview.counted_errors if each.api == "EndTxn"]
     assert (counted.error, counted.count, counted.client_id) == ("INVALID_PRODUCER_EPOCH", 1, "first")
     assert plane.kafka.journal.find(id=counted.entry)[0].error == "INVALID_PRODUCER_EPOCH"
-    (refusal,) = found.refusals
+    (refusal,) = overview.refusals
     assert (refusal.kind, refusal.name, refusal.error) == ("transactions", "x", "INVALID_PRODUCER_EPOCH")
     assert refusal.why.startswith("fenced: at ")
-    (open_one,) = found.transactions
+    (open_one,) = overview.transactions
     assert (open_one.transactional_id, open_one.state, open_one.partitions) == ("x", "Ongoing", 1)
     assert (open_one.held_at, open_one.stopped) == ("markers", False)
     assert open_one.deadline_ms == plane.kafka.transactions["x"].show().deadline_ms
@@ -67,13 +67,13 @@ def test_the_errors_that_are_counted_are_found_in_the_journal(plane: ControlPlan
     with pytest.raises(KafkaException):
         first.commit_transaction(1)
     transactor(plane, "second")
-    found = plane.kafka.overview()
-    since = found.first_entry
+    overview = plane.kafka.overview()
+    since = overview.first_entry
     assert since is not None
-    assert found.errors == len(plane.kafka.journal.find(errors=True, since=since)) >= 1
-    dropped = [each for each in found.counted_errors if each.outcome]
+    assert overview.errors == len(plane.kafka.journal.find(errors=True, since=since)) >= 1
+    dropped = [each for each in overview.counted_errors if each.outcome]
     assert [(each.api, each.error, each.count) for each in dropped] == [("EndTxn", "never answered", 1)]
-    for each in found.counted_errors:
+    for each in overview.counted_errors:
         query = urlencode({"api": each.api, "since": since, "outcome" if each.outcome else "error": each.error})
         assert len(plane.http("GET", f"/v1/journal?{query}")["entries"]) == each.count
     listed = plane.ctl_text("journal", "list", "--errors", "--outcome", "never answered")
@@ -93,18 +93,18 @@ def test_clients_topics_and_groups(plane: ControlPlane) -> None:
     record: Message = until(lambda: consumer.poll(0.1), "a record")
     consumer.commit(record, asynchronous=False)  # type: ignore[call-overload]  # a message is one of its arguments
 
-    found = plane.kafka.overview()
+    overview = plane.kafka.overview()
 
-    clients = {each.client_id: each for each in found.clients}
+    clients = {each.client_id: each for each in overview.clients}
     assert {"reader", "writer"} <= set(clients)
     assert clients["writer"].software.startswith("confluent-kafka-python ")
     assert any(each.startswith("Produce v") for each in clients["writer"].apis)
     assert not any(each.startswith("Produce v") for each in clients["reader"].apis)
     assert clients["reader"].open >= 1
-    assert {each.name for each in found.topics} >= {"t"}
-    assert [(each.group_id, each.members, each.lag) for each in found.groups] == [("g", 1, 2)]
-    assert found.requests == sum(found.series) == sum(each.requests for each in found.apis)
-    assert len(found.series) * found.step_ms == found.window_ms
+    assert {each.name for each in overview.topics} >= {"t"}
+    assert [(each.group_id, each.members, each.lag) for each in overview.groups] == [("g", 1, 2)]
+    assert overview.requests == sum(overview.series) == sum(each.requests for each in overview.apis)
+    assert len(overview.series) * overview.step_ms == overview.window_ms
     consumer.close()
     del producer
     until(lambda: not [each for each in plane.kafka.overview().clients if each.open and each.client_id == "writer"],
@@ -136,10 +136,10 @@ def test_faults_and_other_things_that_were_changed_on_purpose(plane_of: ControlP
     plane.kafka.clock.freeze()
     plane.kafka.brokers[3].pause()
 
-    found = plane.kafka.overview()
+    overview = plane.kafka.overview()
 
-    assert [each.id for each in found.faults] == [fault.id]
-    assert found.oddities == ("the clock is frozen", "broker 3 is paused", "t-0: replicas on 2 do not replicate")
+    assert [each.id for each in overview.faults] == [fault.id]
+    assert overview.oddities == ("the clock is frozen", "broker 3 is paused", "t-0: replicas on 2 do not replicate")
     plane.kafka.brokers[3].resume()
     plane.kafka.brokers[3].kill()
     assert "broker 3 is down" in plane.kafka.overview().oddities

@@ -31,8 +31,8 @@ def written(plane: ControlPlane, *records: dict[str, Any]) -> list[int]:
 
 def bounds(plane: ControlPlane) -> tuple[int, int, int]:
     """Start, high watermark and end of t-0."""
-    found = plane.http("GET", T0)
-    return found["log_start_offset"], found["high_watermark"], found["log_end_offset"]
+    partition = plane.http("GET", T0)
+    return partition["log_start_offset"], partition["high_watermark"], partition["log_end_offset"]
 
 
 # --- logs ------------------------------------------------------------------------------------------------------------
@@ -112,11 +112,13 @@ def test_the_topics_of_coordinators_can_be_there_from_the_start(plane_of: Contro
     """With the settings that their coordinators give them; a client finds its coordinator at once."""
     plane = plane_of(settings={"offsets.topic.num.partitions": 7})
     for name, partitions in (("__consumer_offsets", 7), ("__transaction_state", 50)):
-        made = plane.http("POST", "/v1/topics", {"name": name})
-        assert (made["internal"], len(made["partitions"])) == (True, partitions)
-        assert made["configs"]["cleanup.policy"] == "compact"
-    given = plane.http("POST", "/v1/topics", {"name": "__share_group_state", "configs": {"segment.bytes": "1048576"}})
-    assert (given["internal"], given["configs"]) == (True, {"segment.bytes": "1048576"})
+        topic = plane.http("POST", "/v1/topics", {"name": name})
+        assert (topic["internal"], len(topic["partitions"])) == (True, partitions)
+        assert topic["configs"]["cleanup.policy"] == "compact"
+    share_topic = plane.http(
+        "POST", "/v1/topics", {"name": "__share_group_state", "configs": {"segment.bytes": "1048576"}}
+    )
+    assert (share_topic["internal"], share_topic["configs"]) == (True, {"segment.bytes": "1048576"})
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     answer = plane.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request)
     assert answer.coordinators[0].error_code is E.NONE

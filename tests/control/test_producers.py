@@ -29,9 +29,9 @@ class Idempotent:
 
     def send(self, sequence: int, count: int = 1, *, partition: int = 0, acks: int = -1, **batch: int) -> ErrorCode:
         """A batch to a partition of t."""
-        given = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": sequence, **batch}
+        fields = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": sequence, **batch}
         records = [Record(at, 1, None, b"v") for at in range(count)]
-        data = [TopicProduceData("t", [PartitionProduceData(partition, build_batch(records, **given))])]
+        data = [TopicProduceData("t", [PartitionProduceData(partition, build_batch(records, **fields))])]
         answer = self.wire.call(ApiKey.PRODUCE, 7, ProduceRequest(None, acks, 1000, data))
         code: ErrorCode = answer.responses[0].partition_responses[0].error_code
         return code

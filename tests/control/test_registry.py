@@ -21,8 +21,8 @@ def beside(plane_of: ControlPlaneOf) -> ControlPlane:
 @pytest.fixture
 def client(beside: ControlPlane) -> Iterator[SchemaRegistryClient]:
     """A client that tries each request once."""
-    with SchemaRegistryClient({"url": beside.kafka.registry.show().url, "max.retries": 0}) as made:
-        yield made
+    with SchemaRegistryClient({"url": beside.kafka.registry.show().url, "max.retries": 0}) as registry_client:
+        yield registry_client
 
 
 @pytest.mark.verb("registry show", "registry fail", "registry faults", "registry heal")

@@ -88,15 +88,15 @@ def test_each_recorded_step_is_the_same_in_python_and_in_a_shell(
     for step in steered(plane):
         if step["verb"] in {"faults remove", "records write", "leader move"}:
             continue  # about what an earlier step made
-        found = []
+        recordings = []
         for line in step["calls"][1:]:
             plane.kafka.reset()
             if line.startswith("kafka."):
                 eval(line, {"kafka": plane.kafka})  # our own answer  # noqa: S307
             else:
                 assert main([*shlex.split(line)[1:], "--control", plane.url]) == 0, capsys.readouterr().err
-            found.append(core(recorded(plane)))
-        assert found == [core([step])] * 2, step
+            recordings.append(core(recorded(plane)))
+        assert recordings == [core([step])] * 2, step
 
 
 def test_only_faults_have_an_id_for_later_steps(plane: ControlPlane) -> None:
@@ -218,5 +218,5 @@ def test_a_recording_has_bounds() -> None:
 def test_a_file_of_very_many_steps_is_passed_over_once() -> None:
     """Each line was counted from the start of the file: a minute for as many steps as these."""
     step = {"verb": "clock advance", "arguments": {"ms": 1}}
-    found = parse("file", json.dumps({"scenario": 1, "steps": [step] * 60_000}, indent=0))
-    assert (len(found.steps), found.lines[:2], found.lines[-1]) == (60_000, [4, 10], 359_998)
+    script = parse("file", json.dumps({"scenario": 1, "steps": [step] * 60_000}, indent=0))
+    assert (len(script.steps), script.lines[:2], script.lines[-1]) == (60_000, [4, 10], 359_998)

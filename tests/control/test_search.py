@@ -60,8 +60,8 @@ class Counted:
 async def test_a_million_entries_are_searched_in_small_steps() -> None:
     """At most 64 are looked at and one is decoded before others run; what is found comes by id."""
     counted = Counted(7)
-    found = await search(filled(), counted, MILLION, counted)
-    assert [place[0][0] for place in found] == list(range(0, MILLION, 7))
+    matches = await search(filled(), counted, MILLION, counted)
+    assert [place[0][0] for place in matches] == list(range(0, MILLION, 7))
     assert counted.all_looked == MILLION
     assert (counted.most_looked, counted.most_decoded) == (64, 1)
 
@@ -70,9 +70,9 @@ async def test_a_million_entries_are_searched_in_small_steps() -> None:
 async def test_a_search_ends_with_its_limit() -> None:
     """The newest are found first; the rest is not looked at."""
     counted = Counted(1)
-    found = await search(filled(), counted, 10, counted)
+    matches = await search(filled(), counted, 10, counted)
     # of the last thousand, its lowest number was answered last
-    assert [place[0][0] for place in found] == [MILLION - CHUNK, *range(MILLION - 9, MILLION)]
+    assert [place[0][0] for place in matches] == [MILLION - CHUNK, *range(MILLION - 9, MILLION)]
     assert counted.all_looked == 64
 
 

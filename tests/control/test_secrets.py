@@ -102,9 +102,9 @@ def exposed(tmp_path: Path) -> Iterator[Exposed]:
         settings=SETTINGS, listeners=[f"SASL_PLAINTEXT://{listener}"], journal=tmp_path / "journal", log_level="debug"
     )
     server = Server(process)
-    made = Exposed(server, listener, tmp_path / "journal")
-    made.hold(PASSWORD, KEY)
-    yield made
+    exposed_server = Exposed(server, listener, tmp_path / "journal")
+    exposed_server.hold(PASSWORD, KEY)
+    yield exposed_server
     server.finish_test()
     process.stop()
 
@@ -175,8 +175,8 @@ def test_no_secret_is_shown(exposed: Exposed, use: Callable[[Exposed], None]) ->
     use(exposed)
     until(lambda: b"SaslHandshake" in exposed.get("/v1/journal") or use is settings, "the requests")
     shown = exposed.shown()
-    found = [(place, secret) for place, text in shown.items() for secret in exposed.secrets if secret in text]
-    assert found == []
+    leaks = [(place, secret) for place, text in shown.items() for secret in exposed.secrets if secret in text]
+    assert leaks == []
     if use is settings:
         for place in ("journal", "capture", "files"):
             assert b"ssl.key.password" in shown[place], place

@@ -105,12 +105,12 @@ def test_the_lag_is_what_is_not_delivered_for_good(share: Share) -> None:
     def lag() -> int:
         (group,) = wire.call(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, request).groups
         (partition,) = group.topics[0].partitions
-        found = plane.kafka.groups[SHARES].show()
-        (listed,) = found.lags
+        shown_group = plane.kafka.groups[SHARES].show()
+        (listed,) = shown_group.lags
         assert (listed.topic, listed.partition, listed.end_offset) == ("t", 0, 3)
         start, left = (None if each == -1 else each for each in (partition.start_offset, partition.lag))
         assert (listed.offset, listed.lag) == (start, left)
-        assert listed.lag == found.lag == plane.kafka.groups.list()[0].lag
+        assert listed.lag == shown_group.lag == plane.kafka.groups.list()[0].lag
         return int(partition.lag)
 
     assert lag() == -1, "its leader has stored nothing yet: the tools show a dash"

@@ -41,9 +41,9 @@ def shown(plane: ControlPlane) -> results.Group:
 def test_members_are_shown_with_their_tasks(plane: ControlPlane) -> None:
     """In Python and in the shell; a task that is being given up is still the first member's."""
     first = joined(plane)
-    found = shown(plane)
-    assert (found.type, found.state, found.protocol, found.epoch) == ("streams", "Stable", "sticky", 2)
-    assert [(each.member_id, list(each.assignment)) for each in found.members] == [("m1", ["0_0", "0_1"])]
+    group = shown(plane)
+    assert (group.type, group.state, group.protocol, group.epoch) == ("streams", "Stable", "sticky", 2)
+    assert [(each.member_id, list(each.assignment)) for each in group.members] == [("m1", ["0_0", "0_1"])]
     second = joined(plane, "m2", "p2")
     first.confirm()
     held = {each.member_id: list(each.assignment) for each in shown(plane).members}
@@ -59,18 +59,18 @@ def test_the_lag_of_a_group_without_commits_is_all_of_its_input(plane: ControlPl
     """What kafka-streams-groups.sh shows: from the start of the log to its end; of a committed offset from there."""
     plane.kafka.topics["t"].write(*({"value": each, "partition": 0} for each in "abcde"))
     member = joined(plane)
-    found = shown(plane)
-    assert [(each.partition, each.offset, each.end_offset, each.lag) for each in found.lags] == [
+    group = shown(plane)
+    assert [(each.partition, each.offset, each.end_offset, each.lag) for each in group.lags] == [
         (0, None, 5, 5),
         (1, None, 0, 0),
     ]
-    assert found.lag == 5
+    assert group.lag == 5
     topics = [OffsetCommitRequestTopic("t", [OffsetCommitRequestPartition(0, 2)])]
     commit = OffsetCommitRequest("g", member.epoch, "m1", topics=topics)
     member.wire.call(ApiKey.OFFSET_COMMIT, 9, commit)
-    found = shown(plane)
-    assert [(each.offset, each.lag) for each in found.lags] == [(2, 3), (None, 0)]
-    assert found.lag == 3
+    group = shown(plane)
+    assert [(each.offset, each.lag) for each in group.lags] == [(2, 3), (None, 0)]
+    assert group.lag == 3
     diagram = plane.kafka.diagrams.show(group="g", polls=True)
     assert "OffsetCommit v9 member epoch 2, t-0" in [step.text for step in diagram.steps]
     assert any("Stable, group epoch 2" in step.text for step in diagram.steps)

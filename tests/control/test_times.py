@@ -53,8 +53,8 @@ def named(kind: Kind, seen: frozenset[Any] = frozenset()) -> Iterator[str]:
 
 def test_every_field_in_milliseconds_is_an_instant_or_a_duration() -> None:
     """The shell shows the first as times, the second as numbers."""
-    found = {name for verb in VERBS if verb.answer for name in named(kind_of(verb.answer_type))}
-    assert found == NAMES | DURATIONS
+    names = {name for verb in VERBS if verb.answer for name in named(kind_of(verb.answer_type))}
+    assert names == NAMES | DURATIONS
     assert not NAMES & DURATIONS
 
 

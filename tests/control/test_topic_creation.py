@@ -15,8 +15,8 @@ from tests.serving import until
 def test_a_topic_is_there_for_a_client_until_it_is_deleted(plane_of: ControlPlaneOf) -> None:
     """With its partitions and settings; clients are answered that a deleted topic does not exist."""
     plane = plane_of(settings={"auto.create.topics.enable": False})
-    made = plane.kafka.topics.create("returns", partitions=3, configs={"cleanup.policy": "compact"})
-    assert (made.name, [each.leader for each in made.partitions], made.configs) == (
+    created = plane.kafka.topics.create("returns", partitions=3, configs={"cleanup.policy": "compact"})
+    assert (created.name, [each.leader for each in created.partitions], created.configs) == (
         "returns", [1, 1, 1], {"cleanup.policy": "compact"})  # fmt: skip
     producer, refused = Producer({"bootstrap.servers": plane.bootstrap}), []
     producer.produce("returns", b"v", key=b"k", partition=2, on_delivery=lambda error, _: refused.append(error))
@@ -37,8 +37,11 @@ def test_a_topic_is_there_for_a_client_until_it_is_deleted(plane_of: ControlPlan
 
 def test_ctl_takes_partitions_and_settings_behind_the_name(plane: ControlPlane) -> None:
     """As `understudy serve --topic` does; options override them."""
-    made = plane.ctl("topics", "create", "a:2:cleanup.policy=compact,delete,retention.ms=5")
-    assert (len(made["partitions"]), made["configs"]) == (2, {"cleanup.policy": "compact,delete", "retention.ms": "5"})
+    topic = plane.ctl("topics", "create", "a:2:cleanup.policy=compact,delete,retention.ms=5")
+    assert (len(topic["partitions"]), topic["configs"]) == (
+        2,
+        {"cleanup.policy": "compact,delete", "retention.ms": "5"},
+    )
     assert len(plane.ctl("topics", "create", "b:2", "--partitions", "4")["partitions"]) == 4
     assert plane.ctl("topics", "create", "c", "--configs", "retention.ms=5")["configs"] == {"retention.ms": "5"}
     with pytest.raises(SystemExit):
@@ -49,8 +52,8 @@ def test_ctl_takes_partitions_and_settings_behind_the_name(plane: ControlPlane) 
 def test_defaults_are_the_clusters(plane_of: ControlPlaneOf) -> None:
     """num.partitions and default.replication.factor."""
     plane = plane_of(brokers=3, settings={"num.partitions": 2, "default.replication.factor": 3})
-    made = plane.http("POST", "/v1/topics", {"name": "a"})
-    assert [len(partition["replicas"]) for partition in made["partitions"]] == [3, 3]
+    topic = plane.http("POST", "/v1/topics", {"name": "a"})
+    assert [len(partition["replicas"]) for partition in topic["partitions"]] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +73,8 @@ def test_defaults_are_the_clusters(plane_of: ControlPlaneOf) -> None:
 )
 def test_what_cannot_be_created_is_refused_as_by_kafka(plane: ControlPlane, body: Any, status: int, text: str) -> None:
     """With the controller's own sentence, and nothing is created."""
-    found, problem = plane.refused("POST", "/v1/topics", body)
-    assert (found, text in problem["detail"]) == (status, True), problem["detail"]
+    actual_status, problem = plane.refused("POST", "/v1/topics", body)
+    assert (actual_status, text in problem["detail"]) == (status, True), problem["detail"]
     assert [topic.name for topic in plane.kafka.topics.list()] == ["t", "u"]
 
 

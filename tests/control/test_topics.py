@@ -76,8 +76,8 @@ def test_a_partition_shows_its_producers_and_transactions(plane: ControlPlane) -
 
 def with_aborted(plane: ControlPlane) -> results.Partition | None:
     """The partition, once it has an aborted transaction."""
-    found = plane.kafka.topics["t"].partitions[0].show()
-    return found if found.aborted_transactions else None
+    partition = plane.kafka.topics["t"].partitions[0].show()
+    return partition if partition.aborted_transactions else None
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,10 @@ def test_many_records_of_a_partition_are_appended_in_several_batches(plane: Cont
     for partition, count in ((0, 6000), (1, 2000)):
         offsets = [each.offset for each in written if each.partition == partition]
         assert offsets == list(range(count))
-        found = topic.partitions[partition].records(limit=count)
-        assert [int(each.value or b"") for each in found] == [n for n in range(8000) if (n % 4 == 0) == bool(partition)]
+        stored = topic.partitions[partition].records(limit=count)
+        assert [int(each.value or b"") for each in stored] == [
+            n for n in range(8000) if (n % 4 == 0) == bool(partition)
+        ]
 
 
 def test_records_without_a_partition_go_to_one_by_their_key(plane: ControlPlane) -> None:

@@ -121,14 +121,14 @@ def test_the_client_of_a_transaction_is_shown(plane: ControlPlane) -> None:
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": "payments"})
     producer.init_transactions(60)
     answer = plane.http("GET", "/v1/transactions/x")
-    asked = plane.http("GET", "/v1/journal?api=InitProducerId")["entries"][-1]
+    request = plane.http("GET", "/v1/journal?api=InitProducerId")["entries"][-1]
     names = ("client_id", "connection", "client", "software")
-    assert [answer[name] for name in names] == [asked[name] for name in names]
+    assert [answer[name] for name in names] == [request[name] for name in names]
     assert (answer["client_id"], answer["software"].split()[0]) == ("payments", "confluent-kafka-python")
     assert "client_id            payments" in plane.ctl_text("transactions", "show", "x").splitlines()
     plane.http("DELETE", "/v1/journal")
     answer = plane.kafka.transactions["x"].show()
-    assert (answer.client_id, answer.connection, answer.client) == ("payments", asked["connection"], None)
+    assert (answer.client_id, answer.connection, answer.client) == ("payments", request["connection"], None)
 
 
 def test_an_id_that_was_never_initialised_is_not_found(plane: ControlPlane) -> None:

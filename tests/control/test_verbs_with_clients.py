@@ -56,11 +56,11 @@ def values(plane: ControlPlane) -> list[bytes]:
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "look", "enable.partition.eof": True,
                          "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
-    found = []
+    consumed = []
     while (message := until(lambda: consumer.poll(0.2), "the end")).error() is None:
-        found.append(message.value() or b"")
+        consumed.append(message.value() or b"")
     consumer.close()
-    return found
+    return consumed
 
 
 # --- what verbs show of a client -------------------------------------------------------------------------------------

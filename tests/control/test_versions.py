@@ -116,8 +116,8 @@ def test_a_real_client_uses_the_versions_that_it_is_given(plane: ControlPlane) -
 )
 def test_versions_make_sense(plane: ControlPlane, body: dict[str, object], status: int, text: str) -> None:
     """A release that was; versions within what is served."""
-    found, problem = plane.refused("PUT", "/v1/versions", body)
-    assert found == status
+    actual_status, problem = plane.refused("PUT", "/v1/versions", body)
+    assert actual_status == status
     assert text in problem["detail"]
 
 

@@ -92,7 +92,7 @@ def test_a_timer_of_the_machine_would_be_seen(call: str, tmp_path: Path, monkeyp
     monkeypatch.setattr(test_clock, "ROOT", tmp_path)
     file = tmp_path / "planted.py"
     file.write_text(f"async def f():\n    await {call}(1)\n", encoding="utf-8")
-    assert [found.partition(" ")[0] for found in test_clock.timers(file)] == ["planted.py:2"]
+    assert [timer.partition(" ")[0] for timer in test_clock.timers(file)] == ["planted.py:2"]
 
 
 def test_a_timer_without_a_proof_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

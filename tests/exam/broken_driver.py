@@ -7,6 +7,6 @@ HELLO = {"protocol": 1, "library": "broken", "version": "1", "capabilities": ["p
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        asked = json.loads(line)
-        result = HELLO if asked["command"] == "hello" else {"outcomes": [], "pending": 0}
-        print(json.dumps({"id": asked["id"], "result": result}), flush=True)  # noqa: T201 - the contract
+        request = json.loads(line)
+        result = HELLO if request["command"] == "hello" else {"outcomes": [], "pending": 0}
+        print(json.dumps({"id": request["id"], "result": result}), flush=True)  # noqa: T201 - the contract

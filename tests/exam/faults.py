@@ -240,20 +240,20 @@ class Observed:
         about = [name for name, each in pairs if each == mutation]
         match mutation.split():
             case ["send", path, _] if path.startswith("RecordBatch."):
-                api, found = "Produce", self.apis["Produce"]
+                api, affected = "Produce", self.apis["Produce"]
             case ["send", path, _]:
-                api, found = path.partition(".")[0], self.fields[path]
+                api, affected = path.partition(".")[0], self.fields[path]
             case ["read", path, _]:
                 api = path.partition(".")[0]
-                found = self.fields[f"{path} read"] or self.apis[api]
+                affected = self.fields[f"{path} read"] or self.apis[api]
             case ["take", api, code, _, _]:
-                found = self.codes[api, code]
+                affected = self.codes[api, code]
             case ["first" | "last", path]:
-                api, found = path.partition(".")[0], self.fields[f"{path} of several"]
+                api, affected = path.partition(".")[0], self.fields[f"{path} of several"]
             case _:
                 return about
-        about += [name for name in PREFERRED.get(api, ()) if name in found]
-        names = [*about, *sorted(found, key=lambda name: self.seconds.get(name, 99.0))]
+        about += [name for name in PREFERRED.get(api, ()) if name in affected]
+        names = [*about, *sorted(affected, key=lambda name: self.seconds.get(name, 99.0))]
         return [name for name in dict.fromkeys(names) if name not in self.unfit]
 
 

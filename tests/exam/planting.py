@@ -37,7 +37,7 @@ PLAYS: Final = 12
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """Whether and how a fault was found: the scenario, its verdict, and what it reports."""
 
     fault: Fault
@@ -112,7 +112,7 @@ def limited(call: Callable[[], Any], limit_s: float) -> Any:
 
 def look_for(
     cluster: Cluster, fault: Fault, names: Sequence[str], *, timeout_ms: int = TIMEOUT_MS
-) -> tuple[Found, bool]:
+) -> tuple[Result, bool]:
     """Play a fault until a scenario finds it; also return whether the cluster can be used further."""
     runner = Runner(lambda: InProcess(fault.mutation), timeout_ms=timeout_ms)
     usable = True
@@ -120,11 +120,11 @@ def look_for(
         try:
             verdict, problem, _ = limited(partial(runner.play, cluster, SCENARIOS[name]), LIMIT_S)
         except TimeoutError:
-            return Found(fault, name, "fail", "the library does not return", tried), False
+            return Result(fault, name, "fail", "the library does not return", tried), False
         if verdict in BROKEN:
-            return Found(fault, name, verdict.value, problem, tried), usable
+            return Result(fault, name, verdict.value, problem, tried), usable
         usable = usable and not problem.startswith(UNSTEERED)
-    return Found(fault, tried=len(names)), usable
+    return Result(fault, tried=len(names)), usable
 
 
 def spread(names: Sequence[str], limit: int) -> list[str]:
@@ -140,16 +140,16 @@ def spread(names: Sequence[str], limit: int) -> list[str]:
     return chosen
 
 
-def search(table: Sequence[Fault], observed: Observed, jobs: int, plays: int) -> list[Found]:
+def search(table: Sequence[Fault], observed: Observed, jobs: int, plays: int) -> list[Result]:
     """Look for each fault."""
-    results: dict[str, Found] = {}
+    results: dict[str, Result] = {}
 
     def play(fault: Fault) -> Callable[[Cluster], bool]:
         def on(cluster: Cluster) -> bool:
-            found, usable = look_for(cluster, fault, spread(observed.scenarios(fault.mutation), plays))
-            results[fault.mutation] = found
-            place = found.scenario or ("EQUIVALENT" if found.why_not else "MISSED")
-            print(f"{place:40} {fault.mutation}  ({found.tried}) {found.problem[:160]}", flush=True)
+            result, usable = look_for(cluster, fault, spread(observed.scenarios(fault.mutation), plays))
+            results[fault.mutation] = result
+            place = result.scenario or ("EQUIVALENT" if result.why_not else "MISSED")
+            print(f"{place:40} {fault.mutation}  ({result.tried}) {result.problem[:160]}", flush=True)
             return usable
 
         return on
@@ -171,13 +171,13 @@ def main() -> None:
     observed = observe(arguments.jobs)
     table = [each for each in faults(observed) if not arguments.only or any(o in each.mutation for o in arguments.only)]
     began = time.monotonic()
-    found = search(table, observed, arguments.jobs, arguments.plays)
-    equivalent = sum(bool(each.why_not) for each in found)
-    count = sum(bool(each.scenario) for each in found)
+    results = search(table, observed, arguments.jobs, arguments.plays)
+    equivalent = sum(bool(each.why_not) for each in results)
+    count = sum(bool(each.scenario) for each in results)
     seconds = time.monotonic() - began
     print(f"{len(table)} faults, {count} found, {equivalent} equivalent, in {seconds:.0f} s")
     if arguments.record and not arguments.only:
-        RECORDED.write_text(dumps(tabulated(found), depth=2), encoding="utf-8")
+        RECORDED.write_text(dumps(tabulated(results), depth=2), encoding="utf-8")
         PAGE.write_text(page(recorded()), encoding="utf-8")
 
 
@@ -218,7 +218,7 @@ def recorded() -> Table:
     return table
 
 
-def tabulated(results: Iterable[Found]) -> Table:
+def tabulated(results: Iterable[Result]) -> Table:
     """Return the table of a run: scenarios in order, then what no scenario finds."""
     kinds: dict[str, dict[str, list[str]]] = {}
     for each in results:
@@ -235,7 +235,7 @@ def page(table: Table) -> str:
     lines = ["", "| kind | faults | found | no effect | missed |", "|---|--:|--:|--:|--:|"]
     sums = {kind: summed(count) for kind, count in counts.items()}
     lines += [f"| {kind} | {' | '.join(map(str, numbers))} |" for kind, numbers in sums.items()]
-    total, found, equivalent, missed = (sum(column) for column in zip(*sums.values(), strict=True))
+    total, noticed, equivalent, missed = (sum(column) for column in zip(*sums.values(), strict=True))
     lines += ["", "## Missed", "", "| kind | faults |", "|---|---|"] if missed else []
     for kind, row in table.items():
         missing = [f"`{fault}`" for name, faults in row.items() if name.startswith(MISSED) for fault in faults]
@@ -247,23 +247,23 @@ def page(table: Table) -> str:
     lines += [f"| {reason} | {', '.join(sorted(reasons[reason]))} |" for reason in sorted(reasons)]
     ten = ", ".join(f"`{each}`" for each in PLANNED)
     twelve = ", ".join(f"`{each}`" for each in PLANNED_LATER)
-    head = ABOUT.format(ten=ten, twelve=twelve, total=total, found=found, equivalent=equivalent, missed=missed)
+    head = ABOUT.format(ten=ten, twelve=twelve, total=total, found=noticed, equivalent=equivalent, missed=missed)
     return "\n".join([head, *lines]) + "\n"
 
 
 def summed(count: Mapping[str, int]) -> tuple[int, int, int, int]:
     """Return how many faults of a kind there are, are found, have no effect, are missed."""
-    found = sum(number for name, number in count.items() if name in SCENARIOS)
+    noticed = sum(number for name, number in count.items() if name in SCENARIOS)
     equivalent = sum(number for name, number in count.items() if name.startswith(NO_EFFECT))
     total = sum(count.values())
-    return total, found, equivalent, total - found - equivalent
+    return total, noticed, equivalent, total - noticed - equivalent
 
 
-def place(found: Found) -> str:
+def place(result: Result) -> str:
     """Return the scenario, or why there is none: a fault without effect, or missed."""
-    if found.scenario:
-        return found.scenario
-    return f"{NO_EFFECT}{found.why_not}" if found.why_not else MISSED if found.tried else NOT_MET
+    if result.scenario:
+        return result.scenario
+    return f"{NO_EFFECT}{result.why_not}" if result.why_not else MISSED if result.tried else NOT_MET
 
 
 if __name__ == "__main__":

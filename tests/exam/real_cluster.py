@@ -45,10 +45,10 @@ FIRST_LEADERS: Final = {"t": 2, "u": 3, "many": 1}
 
 def partition_of(key: str) -> int:
     """The partition of an internal topic that a group or transactional id belongs to: by `String.hashCode`."""
-    found = 0
+    hashed = 0
     for each in key:
-        found = (31 * found + ord(each)) & 0xFFFF_FFFF
-    return (found & 0x7FFF_FFFF) % INTERNAL_PARTITIONS
+        hashed = (31 * hashed + ord(each)) & 0xFFFF_FFFF
+    return (hashed & 0x7FFF_FFFF) % INTERNAL_PARTITIONS
 
 
 class SteeredPartition(UpstreamPartition):
@@ -149,8 +149,8 @@ class SteeredKafka(UpstreamCluster):
             partitions = side.call(ApiKey.METADATA, 12, request).topics[0].partitions
         finally:
             side.close()
-        (found,) = (each for each in partitions if each.partition_index == number)
-        return State(found.leader_id, found.isr_nodes, found.replica_nodes)
+        (partition,) = (each for each in partitions if each.partition_index == number)
+        return State(partition.leader_id, partition.isr_nodes, partition.replica_nodes)
 
     def move(self, topic: str = "", number: int = 0, broker: int = 0, *, type: str = "", key: str = "") -> None:
         """Move a leader, or the coordinator of a group or of a transactional id: the leader of its partition."""

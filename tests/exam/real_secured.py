@@ -93,8 +93,8 @@ def secured(folder: Path) -> Iterator[Cluster]:
         processes.extend(ServerProcess(each, "proxy") for each in options)
         logins = [connect(str(each.ready.control_url)) for each in processes]
         behind = {name: each.bootstrap_servers for name, each in zip(SASL, logins, strict=True)}
-        made = partial(SecuredKafka, logins, {**addresses, **behind})
-        with opened(kafka.addresses[0], factory=made) as cluster:
+        factory = partial(SecuredKafka, logins, {**addresses, **behind})
+        with opened(kafka.addresses[0], factory=factory) as cluster:
             yield cluster
     finally:
         for each in processes:

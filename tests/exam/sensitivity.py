@@ -58,7 +58,7 @@ def mutations() -> list[str]:
     areas: dict[str, set[str]] = {}
     for scenario, mutation in [*MUTANTS.items(), *((name, mutation) for name, mutation, _ in FURTHER)]:
         areas.setdefault(mutation, set()).add(scenario.partition("/")[0])
-    return sorted(mutation for mutation, found in areas.items() if not found <= OUTSIDE.keys())
+    return sorted(mutation for mutation, areas_of in areas.items() if not areas_of <= OUTSIDE.keys())
 
 
 def first_finding(
@@ -70,11 +70,11 @@ def first_finding(
         schedule = drawn(seed, ReferenceDriver.capabilities)
         assert schedule is not None
         try:
-            found = limited(partial(runner.played, cluster, schedule), LIMIT_S).found
-            again = limited(partial(runner.played, cluster, schedule), LIMIT_S) if found else None
+            findings = limited(partial(runner.played, cluster, schedule), LIMIT_S).found
+            again = limited(partial(runner.played, cluster, schedule), LIMIT_S) if findings else None
         except TimeoutError:
             return seed, played, "history-hang"
-        repeated = [each.check for each in found if again is not None and again.has(each.check)]
+        repeated = [each.check for each in findings if again is not None and again.has(each.check)]
         if repeated:
             return seed, played, repeated[0]
     return None, len(seeds), ""
@@ -88,8 +88,8 @@ def observe(cluster: Cluster, seeds: Sequence[int]) -> tuple[Observed, list[str]
         schedule = drawn(seed, ReferenceDriver.capabilities)
         assert schedule is not None
         began = time.monotonic()
-        found = runner.played(cluster, schedule).found
-        problems += [f"seed {seed}: {each}" for each in found]
+        findings = runner.played(cluster, schedule).found
+        problems += [f"seed {seed}: {each}" for each in findings]
         observed.add(str(seed), cluster.journal.find(limit=10_000), time.monotonic() - began)
     return observed, problems
 
@@ -139,8 +139,8 @@ def page(rows: Sequence[Row], honest: str, seconds: float) -> str:
     ]
     for kind in dict.fromkeys(row.kind for row in rows):
         mine = [row for row in rows if row.kind == kind]
-        found = sorted(row.played for row in mine if row.seed is not None)
-        lines.append(f"| {kind} | {len(found)} of {len(mine)} | {found[len(found) // 2] if found else ''} |")
+        counts = sorted(row.played for row in mine if row.seed is not None)
+        lines.append(f"| {kind} | {len(counts)} of {len(mine)} | {counts[len(counts) // 2] if counts else ''} |")
     lines += ["", "| fault | found, in seeds | seed | by |", "|---|---|---|---|"]
     lines += [row.line() for row in rows if row.seed is not None]
     missed = [f"`{row.mutation}` ({row.played})" for row in rows if row.seed is None]

@@ -24,9 +24,9 @@ def action() -> Any:
 def exam(folder: Path, driver: str, arguments: str) -> tuple[int, str, str]:
     """Run the step: its exit code, what it adds to the summary of the job, and its output."""
     (step,) = [each for each in action()["runs"]["steps"] if each.get("name") == "Exam"]
-    given = {"driver": driver, "arguments": arguments, "report": str(folder / "report")}
-    inputs = {name: given.get(name, each.get("default")) for name, each in action()["inputs"].items()}
-    assert inputs.keys() == given.keys()
+    inputs_set = {"driver": driver, "arguments": arguments, "report": str(folder / "report")}
+    inputs = {name: inputs_set.get(name, each.get("default")) for name, each in action()["inputs"].items()}
+    assert inputs.keys() == inputs_set.keys()
     variables = {
         name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda match: inputs[match[1]], text)
         for name, text in step["env"].items()
@@ -66,8 +66,8 @@ def test_the_action_ends_with_the_code_of_the_exam(
     tmp_path: Path, driver: str, arguments: str, code: int, problem: str
 ) -> None:
     """1 if a rule was broken, 2 if it could not begin."""
-    found, summary, output = exam(tmp_path, driver, arguments)
-    assert (found, problem in summary + output) == (code, True), output
+    exit_code, summary, output = exam(tmp_path, driver, arguments)
+    assert (exit_code, problem in summary + output) == (code, True), output
 
 
 def test_the_action_installs_this_checkout() -> None:

@@ -85,24 +85,24 @@ def rows() -> list[tuple[str, str]]:
 def test_the_page_is_what_was_recorded() -> None:
     """Each fault has a scenario that there is, no effect, or is missed; at least four in five of 700 are found."""
     assert planting.PAGE.read_text(encoding="utf-8") == planting.page(planting.recorded())
-    found = [name for _, name in rows() if name in SCENARIOS]
+    noticed = [name for _, name in rows() if name in SCENARIOS]
     others = {name for _, name in rows()} - SCENARIOS.keys()
     assert {name.partition(":")[0] for name in others} <= {"no effect", planting.MISSED}
     assert len(rows()) > 700
-    assert len(found) > 0.8 * len(rows())
+    assert len(noticed) > 0.8 * len(rows())
     missed = sum(name.startswith(planting.MISSED) for _, name in rows())
     guide = " ".join((planting.PAGE.parents[1] / "exam.md").read_text(encoding="utf-8").split())
-    sums = f"Of {len(rows())} faults that were planted in a client, the exam finds {len(found)}, "
-    assert f"{sums}{len(rows()) - len(found) - missed} have no effect" in guide
+    sums = f"Of {len(rows())} faults that were planted in a client, the exam finds {len(noticed)}, "
+    assert f"{sums}{len(rows()) - len(noticed) - missed} have no effect" in guide
     assert f"[{missed} are missed]" in guide
 
 
 def test_a_run_is_recorded_by_kind_and_scenario() -> None:
     """The page counts a fault as found, without effect, or missed, and names those that were never met."""
     results = [
-        planting.Found(Fault("behaviour", "writes-nothing"), "produce/plain", tried=1),
-        planting.Found(Fault("error: final", "take Produce INVALID_RECORD as NONE"), tried=2),
-        planting.Found(Fault("error: final", "take Fetch CORRUPT_MESSAGE as NONE")),
+        planting.Result(Fault("behaviour", "writes-nothing"), "produce/plain", tried=1),
+        planting.Result(Fault("error: final", "take Produce INVALID_RECORD as NONE"), tried=2),
+        planting.Result(Fault("error: final", "take Fetch CORRUPT_MESSAGE as NONE")),
     ]
     table = planting.tabulated(results)
     assert table["Behaviour"] == {"produce/plain": ["writes-nothing"]}

@@ -54,12 +54,14 @@ class Opened:
     @contextmanager
     def __call__(self) -> Iterator[Cluster]:
         """One more cluster."""
-        made = SimpleNamespace(
-            reset=lambda **_: None,
-            info=lambda: SimpleNamespace(as_version="4.4"),
-            journal=SimpleNamespace(find=lambda **_: []),
+        cluster = cast(
+            "Cluster",
+            SimpleNamespace(
+                reset=lambda **_: None,
+                info=lambda: SimpleNamespace(as_version="4.4"),
+                journal=SimpleNamespace(find=lambda **_: []),
+            ),
         )
-        cluster = cast("Cluster", made)
         self.count += 1
         self.open.append(cluster)
         try:

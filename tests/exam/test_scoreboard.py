@@ -58,9 +58,9 @@ def test_what_is_written_is_what_is_read(file: Path, tmp_path: Path) -> None:
 
 def test_each_note_belongs_to_a_finding() -> None:
     """A note on what passes by now would be wrong."""
-    found = recorded()
-    recorded_notes = [(name, key) for name, key in NOTES if name in found]
-    assert [(name, key) for name, key in recorded_notes if "problem" not in found[name]["results"][key]] == []
+    libraries = recorded()
+    recorded_notes = [(name, key) for name, key in NOTES if name in libraries]
+    assert [(name, key) for name, key in recorded_notes if "problem" not in libraries[name]["results"][key]] == []
 
 
 def run_of(version: str = "1", **verdicts: str) -> Run:
@@ -150,8 +150,8 @@ def test_a_note_on_several_findings_is_printed_once() -> None:
     """A note is printed at its first finding; the others refer to that."""
     (library, first), (_, second) = [pair for pair in NOTES if pair[0] == "confluent-kafka-javascript"][:2]
     assert NOTES[library, first] == NOTES[library, second], "two findings with the same note"
-    found = {"verdict": "non-strict", "runs": 1, "problem": "slow"}
-    run = {"library": library, "version": "1", "kafka": "4.4", "results": {first: found, second: found}}
+    finding = {"verdict": "non-strict", "runs": 1, "problem": "slow"}
+    run = {"library": library, "version": "1", "kafka": "4.4", "results": {first: finding, second: finding}}
     lines = list(findings(library, run, {}, {}))
     assert sum(NOTES[library, first] in line for line in lines) == 1
     assert f"  As for {first}." in lines

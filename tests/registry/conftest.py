@@ -43,22 +43,22 @@ class Rest:
 
     def get(self, path: str) -> Any:
         """The document of an answer; fails the test on any status but 200."""
-        status, found = self.ask("GET", path)
-        assert status == 200, found
-        return found
+        status, document = self.ask("GET", path)
+        assert status == 200, document
+        return document
 
     def register(self, subject: str, schema: object, kind: str | None = None, **more: Any) -> int:
         """Register a schema, given as a document or as a text; its id."""
-        status, found = self.ask("POST", f"/subjects/{subject}/versions", schema_body(schema, kind, **more))
-        assert status == 200, found
-        return int(found["id"])
+        status, document = self.ask("POST", f"/subjects/{subject}/versions", schema_body(schema, kind, **more))
+        assert status == 200, document
+        return int(document["id"])
 
     def code(self, method: str, path: str, body: object = None) -> int:
         """The error code of an answer, whose status has to be its first three digits."""
-        status, found = self.ask(method, path, body)
-        assert str(found["error_code"])[:3] == str(status)
-        assert found["message"]
-        return int(found["error_code"])
+        status, problem = self.ask(method, path, body)
+        assert str(problem["error_code"])[:3] == str(status)
+        assert problem["message"]
+        return int(problem["error_code"])
 
 
 def schema_body(schema: object, kind: str | None = None, **more: Any) -> dict[str, Any]:
@@ -79,11 +79,11 @@ class RegistryWith(Protocol):
 def registry_with(broker_with: BrokerWith) -> RegistryWith:
     """A factory of registries."""
 
-    def made(**options: Any) -> Rest:
+    def rest(**options: Any) -> Rest:
         settings = {"group.initial.rebalance.delay.ms": 0, **options.pop("settings", {})}
         return Rest(broker_with(schema_registry=0, settings=settings, **options))
 
-    return made
+    return rest
 
 
 @pytest.fixture

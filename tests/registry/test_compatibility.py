@@ -15,10 +15,10 @@ OTHER_TYPE = {**A, "fields": [{"name": "a", "type": "int"}]}
 def fits(registry: Rest, new: object, kind: str | None = None, version: str = "versions", **more: Any) -> bool:
     """Whether a schema may follow those of the subject s."""
     body = schema_body(new, kind, **more)
-    status, found = registry.ask("POST", f"/compatibility/subjects/s/{version}?verbose=true", body)
-    assert status == 200, found
-    assert found["is_compatible"] is not bool(found["messages"])
-    return bool(found["is_compatible"])
+    status, result = registry.ask("POST", f"/compatibility/subjects/s/{version}?verbose=true", body)
+    assert status == 200, result
+    assert result["is_compatible"] is not bool(result["messages"])
+    return bool(result["is_compatible"])
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_a_schema_that_cannot_be_read_is_an_answer_where_reasons_are_asked_for(r
     """Otherwise it is an error; a version that is not there always is."""
     registry.register("s", A)
     for path in ("versions", "versions/latest", "versions/1"):
-        status, found = registry.ask("POST", f"/compatibility/subjects/s/{path}?verbose=true", {"schema": "{"})
-        assert (status, found["is_compatible"]) == (200, False)
-        assert found["messages"][0].startswith("Invalid schema")
+        status, result = registry.ask("POST", f"/compatibility/subjects/s/{path}?verbose=true", {"schema": "{"})
+        assert (status, result["is_compatible"]) == (200, False)
+        assert result["messages"][0].startswith("Invalid schema")
         assert registry.code("POST", f"/compatibility/subjects/s/{path}", {"schema": "{"}) == 42201
     empty = {"is_compatible": False, "messages": ["Empty schema"]}
     assert registry.ask("POST", "/compatibility/subjects/s/versions?verbose=true", {"schema": ""}) == (200, empty)

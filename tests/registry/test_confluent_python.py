@@ -62,14 +62,14 @@ def test_avro_written_by_one_client_is_read_by_another(
 
 def test_a_schema_that_breaks_readers_is_refused(client: Callable[[], SchemaRegistryClient]) -> None:
     """BACKWARD is the default: a new field needs a default value."""
-    asked = client()
-    asked.register_schema("orders-value", Schema(ORDER, "AVRO"))
+    registry_client = client()
+    registry_client.register_schema("orders-value", Schema(ORDER, "AVRO"))
     added = ORDER.replace("]}", ',{"name":"note","type":"string"%s}]}')
     with pytest.raises(SchemaRegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as refused:
-        asked.register_schema("orders-value", Schema(added % "", "AVRO"))
+        registry_client.register_schema("orders-value", Schema(added % "", "AVRO"))
     assert (refused.value.http_status_code, refused.value.error_code) == (409, 409)
-    assert asked.register_schema("orders-value", Schema(added % ',"default":""', "AVRO")) == 2
-    assert asked.get_latest_version("orders-value").version == 2
+    assert registry_client.register_schema("orders-value", Schema(added % ',"default":""', "AVRO")) == 2
+    assert registry_client.get_latest_version("orders-value").version == 2
 
 
 def test_json_written_by_one_client_is_read_by_another(

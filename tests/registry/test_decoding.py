@@ -38,8 +38,8 @@ def kafka(registry: Rest) -> Cluster:
 @pytest.fixture
 def client(registry: Rest) -> Iterator[SchemaRegistryClient]:
     """A client of the registry."""
-    with SchemaRegistryClient({"url": registry.url}) as made:
-        yield made
+    with SchemaRegistryClient({"url": registry.url}) as registry_client:
+        yield registry_client
 
 
 def send(kafka: Cluster, value: bytes | None, key: bytes | None = None, headers: Any = None) -> None:
@@ -66,11 +66,11 @@ def test_avro_is_decoded_with_its_id_and_subject(kafka: Cluster, registry: Rest,
     key = AvroSerializer(client, '"long"')(7, SIDES[MessageField.KEY])
     value = AvroSerializer(client, ORDER)({"id": "a", "amount": EXACT}, SIDES[MessageField.VALUE])
     send(kafka, value, key)
-    found = read(kafka)
-    assert found.key_decoded == Decoded("7", "AVRO", 0, 1, None, ("t-key version 1",), registry.url)
+    record = read(kafka)
+    assert record.key_decoded == Decoded("7", "AVRO", 0, 1, None, ("t-key version 1",), registry.url)
     wanted = f'{{"id": "a", "amount": {EXACT}}}'
-    assert found.value_decoded == Decoded(wanted, "AVRO", 0, 2, None, ("t-value version 1",), registry.url)
-    assert found.value == value
+    assert record.value_decoded == Decoded(wanted, "AVRO", 0, 2, None, ("t-value version 1",), registry.url)
+    assert record.value == value
     plain = kafka.topics["t"].partitions[0].records()[-1]
     assert (plain.key_decoded, plain.value_decoded) == (None, None)
 
@@ -79,13 +79,13 @@ def test_json_schema_and_protobuf_are_decoded(kafka: Cluster, client: SchemaRegi
     """Protobuf by the message that its indexes name."""
     schema = '{"title": "Order", "type": "object", "properties": {"id": {"type": "string"}}}'
     send(kafka, JSONSerializer(schema, client)({"id": "ä"}, SIDES[MessageField.VALUE]))
-    found = value_of(kafka)
-    assert (found.type, found.json, found.problem) == ("JSON", '{"id": "ä"}', None)
+    decoded = value_of(kafka)
+    assert (decoded.type, decoded.json, decoded.problem) == ("JSON", '{"id": "ä"}', None)
     other = SerializationContext("u", MessageField.VALUE)
     send(kafka, ProtobufSerializer(Int64Value, client)(Int64Value(value=EXACT), other))
-    found = value_of(kafka)
-    assert (found.type, found.problem, found.subjects) == ("PROTOBUF", None, ("u-value version 1",))
-    assert json.loads(str(found.json)) in (str(EXACT), {"value": str(EXACT)})
+    decoded = value_of(kafka)
+    assert (decoded.type, decoded.problem, decoded.subjects) == ("PROTOBUF", None, ("u-value version 1",))
+    assert json.loads(str(decoded.json)) in (str(EXACT), {"value": str(EXACT)})
 
 
 def test_a_schema_that_refers_to_another_one_is_decoded(kafka: Cluster, client: SchemaRegistryClient) -> None:
@@ -95,16 +95,16 @@ def test_a_schema_that_refers_to_another_one_is_decoded(kafka: Cluster, client: 
     schema = Schema(text, "AVRO", [SchemaReference("shop.Money", "money", 1)])
     client.register_schema("another-value", schema)
     send(kafka, AvroSerializer(client, schema)({"price": b"ab"}, SIDES[MessageField.VALUE]))
-    found = value_of(kafka)
-    assert (found.json, found.subjects) == ('{"price": "ab"}', ("t-value version 1", "another-value version 1"))
+    decoded = value_of(kafka)
+    assert (decoded.json, decoded.subjects) == ('{"price": "ab"}', ("t-value version 1", "another-value version 1"))
 
 
 def test_what_cannot_be_decoded_has_a_reason(kafka: Cluster, registry: Rest, client: SchemaRegistryClient) -> None:
     """An unknown id; data that are cut; data that another schema wrote. The bytes are in the record as ever."""
     send(kafka, b"\0\0\0\0\x63data")
-    found = value_of(kafka)
-    assert (found.magic, found.schema_id, found.json) == (0, 99, None)
-    assert found.problem == f"the registry at {registry.url} has no schema 99"
+    decoded = value_of(kafka)
+    assert (decoded.magic, decoded.schema_id, decoded.json) == (0, 99, None)
+    assert decoded.problem == f"the registry at {registry.url} has no schema 99"
     written = AvroSerializer(client, ORDER)({"id": "abc", "amount": 1}, SIDES[MessageField.VALUE])
     assert written is not None
     send(kafka, written[:-2])
@@ -126,8 +126,8 @@ def test_after_a_reset_an_id_is_that_of_the_new_schema(kafka: Cluster, client: S
     kafka.topics.create("t")
     with SchemaRegistryClient({"url": kafka.registry.show().url}) as fresh:
         send(kafka, AvroSerializer(fresh, '"string"')("x", SIDES[MessageField.VALUE]))
-    found = value_of(kafka)
-    assert (found.schema_id, found.json) == (1, '"x"')
+    decoded = value_of(kafka)
+    assert (decoded.schema_id, decoded.json) == (1, '"x"')
 
 
 def test_ctl_and_http_have_the_same(
@@ -155,10 +155,10 @@ def test_references_under_many_names_are_expanded_once(kafka: Cluster, registry:
     for at in range(1, 31):
         references = [{"name": f"{side}{at}.json", "subject": f"s{at - 1}", "version": 1} for side in "ab"]
         either = {"anyOf": [{"$ref": each["name"]} for each in references]}
-        made = registry.register(f"s{at}", either, "JSON", references=references)
-    send(kafka, b"\0" + made.to_bytes(4, "big") + b"7")
-    found = value_of(kafka)
-    assert (found.json, found.problem, found.subjects) == ("7", None, ("s30 version 1",))
+        schema_id = registry.register(f"s{at}", either, "JSON", references=references)
+    send(kafka, b"\0" + schema_id.to_bytes(4, "big") + b"7")
+    decoded = value_of(kafka)
+    assert (decoded.json, decoded.problem, decoded.subjects) == ("7", None, ("s30 version 1",))
 
 
 def test_a_reference_may_name_its_context(kafka: Cluster, registry: Rest) -> None:
@@ -169,8 +169,8 @@ def test_a_reference_may_name_its_context(kafka: Cluster, registry: Rest) -> Non
     order = {"type": "record", "name": "Order", "fields": [{"name": "price", "type": "Money"}]}
     assert registry.register(":.team:t-value", order, references=[reference]) == 2
     send(kafka, b"\0\0\0\0\2ab")
-    found = value_of(kafka)
-    assert (found.json, found.problem, found.subjects) == ('{"price": "ab"}', None, (":.team:t-value version 1",))
+    decoded = value_of(kafka)
+    assert (decoded.json, decoded.problem, decoded.subjects) == ('{"price": "ab"}', None, (":.team:t-value version 1",))
 
 
 # --- schemas of other places -----------------------------------------------------------------------------------------
@@ -184,9 +184,9 @@ def test_schemas_of_another_registry_decode_too(registry: Rest, client: SchemaRe
         assert value_of(other) == Decoded("7", "AVRO", 0, 1, None, ("t-value version 1",), registry.url)
     with understudy.start(topics=["t"], schema_registry_url="http://127.0.0.1:9") as other:
         send(other, written)
-        found = value_of(other)
-        assert (found.schema_id, found.json) == (1, None)
-        assert str(found.problem).startswith("the registry at http://127.0.0.1:9 does not answer: ")
+        decoded = value_of(other)
+        assert (decoded.schema_id, decoded.json) == (1, None)
+        assert str(decoded.problem).startswith("the registry at http://127.0.0.1:9 does not answer: ")
 
 
 def test_schemas_of_files_decode_what_has_no_id(tmp_path: Path) -> None:
@@ -196,16 +196,16 @@ def test_schemas_of_files_decode_what_has_no_id(tmp_path: Path) -> None:
     keys, values = [f"{tmp_path}/key.json"], [f"t={tmp_path}/order.avsc"]
     with understudy.start(topics=["t", "u"], key_schema=keys, value_schema=values) as kafka:
         send(kafka, b"\x02a\x06", b"12")
-        found = read(kafka)
-        assert found.value_decoded is not None
-        assert (found.value_decoded.json, found.value_decoded.magic) == ('{"id": "a", "amount": 3}', None)
-        assert found.value_decoded.source == f"{tmp_path}/order.avsc"
-        assert found.key_decoded is not None
-        assert found.key_decoded.json == "12"
+        record = read(kafka)
+        assert record.value_decoded is not None
+        assert (record.value_decoded.json, record.value_decoded.magic) == ('{"id": "a", "amount": 3}', None)
+        assert record.value_decoded.source == f"{tmp_path}/order.avsc"
+        assert record.key_decoded is not None
+        assert record.key_decoded.json == "12"
         send(kafka, b"\x02a\x06", b'"x"')
-        found = read(kafka)
-        assert found.key_decoded is not None
-        assert found.key_decoded.problem == "it does not match its JSON schema: 'x' is not of type 'integer'"
+        record = read(kafka)
+        assert record.key_decoded is not None
+        assert record.key_decoded.problem == "it does not match its JSON schema: 'x' is not of type 'integer'"
         kafka.topics["u"].write("\x02a\x06")
         (other,) = kafka.topics["u"].partitions[0].records(decode=True)
         assert other.value_decoded is None
@@ -240,12 +240,12 @@ def test_a_schema_id_in_a_header_is_found(kafka: Cluster, client: SchemaRegistry
     """As newer serializers write it. Our registry has no GUIDs, which is the reason that is shown for one."""
     client.register_schema("t-value", Schema('"long"', "AVRO"))
     send(kafka, b"\x0e", headers=[("__value_schema_id", b"\0\0\0\0\1")])
-    found = value_of(kafka)
-    assert (found.magic, found.schema_id, found.json) == (0, 1, "7")
+    decoded = value_of(kafka)
+    assert (decoded.magic, decoded.schema_id, decoded.json) == (0, 1, "7")
     send(kafka, b"\x0e", headers=[("__value_schema_id", b"\1" + bytes(15) + b"\1")])
-    found = value_of(kafka)
-    assert (found.magic, found.schema_guid) == (1, "00000000-0000-0000-0000-000000000001")
-    assert "has no schema 00000000-" in str(found.problem)
+    decoded = value_of(kafka)
+    assert (decoded.magic, decoded.schema_guid) == (1, "00000000-0000-0000-0000-000000000001")
+    assert "has no schema 00000000-" in str(decoded.problem)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_a_schema_is_found_with_what_it_refers_to_in_place(registry: Rest) -> No
     registry.register("item", ITEM)
     assert registry.register("o", ORDER, references=[REFERENCE]) == 2
     whole = {**ORDER, "doc": "an order", "fields": [{"name": "item", "type": ITEM}]}
-    found = registry.ask("POST", "/subjects/o", schema_body(whole))
-    assert (found[0], found[1]["version"], found[1]["references"]) == (200, 1, [REFERENCE])
+    response = registry.ask("POST", "/subjects/o", schema_body(whole))
+    assert (response[0], response[1]["version"], response[1]["references"]) == (200, 1, [REFERENCE])
     assert registry.register("o", whole) == 2
     assert registry.get("/subjects/o/versions") == [1]
     other = {**whole, "fields": [*whole["fields"], {"name": "more", "type": "int", "default": 0}]}
@@ -78,8 +78,8 @@ def test_a_subject_without_a_context_is_looked_for_in_all(registry: Rest) -> Non
     registry.register(":.b:orders", INT)
     assert registry.get("/subjects/orders/versions/1")["subject"] == ":.b:orders"
     assert registry.raw("GET", "/subjects/orders/versions/latest/schema")[2] == INT.encode()
-    status, found = registry.ask("POST", "/subjects/orders", {"schema": INT})
-    assert (status, found["subject"], found["version"]) == (200, ":.b:orders", 1)
+    status, version = registry.ask("POST", "/subjects/orders", {"schema": INT})
+    assert (status, version["subject"], version["version"]) == (200, ":.b:orders", 1)
     assert registry.code("GET", "/subjects/:.a:orders/versions/1") == 40401
     assert registry.code("POST", "/subjects/orders", {"schema": '"long"'}) == 40401
     assert registry.get("/schemas/ids/1") == {"schema": STRING}

@@ -29,8 +29,8 @@ def test_a_deletion_is_refused_by_what_is_there_before_the_mode(registry: Rest) 
     registry.ask("DELETE", "/subjects/s")
     assert registry.code("DELETE", "/subjects/s/versions/1") == 40406
     assert registry.code("DELETE", "/subjects/s/versions/2") == 40402
-    status, found = registry.ask("DELETE", "/subjects/s/versions/latest")
-    assert (status, found) == (404, {"error_code": 40402, "message": "Version -1 not found."})
+    status, problem = registry.ask("DELETE", "/subjects/s/versions/latest")
+    assert (status, problem) == (404, {"error_code": 40402, "message": "Version -1 not found."})
     registry.ask("PUT", "/mode", {"mode": "READONLY"})
     assert registry.code("DELETE", "/subjects/none") == 40401
     assert registry.code("DELETE", "/subjects/s") == 40404

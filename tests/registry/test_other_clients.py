@@ -48,27 +48,26 @@ def passed(at: int) -> dict[str, Any]:
 
 def test_kafkajs_writes_and_reads_all_formats(registry: Rest) -> None:
     """@kafkajs/confluent-schema-registry; an incompatible schema is a 409."""
-    found = node("kafkajs.js", registry)
-    assert found == {"avro": passed(1), "json": passed(2), "protobuf": passed(3), "refused": 409}
+    assert node("kafkajs.js", registry) == {"avro": passed(1), "json": passed(2), "protobuf": passed(3), "refused": 409}
 
 
 def test_confluents_javascript_writes_and_reads(registry: Rest) -> None:
     """@confluentinc/schemaregistry, Avro and JSON."""
-    found = node("confluent.js", registry)
+    output = node("confluent.js", registry)
     names = ["avro-value", "json-value"]
-    assert found == {"avro": passed(1), "json": passed(2), "subjects": names, "refused": 409}
+    assert output == {"avro": passed(1), "json": passed(2), "subjects": names, "refused": 409}
 
 
 def test_franz_go_registers_steers_and_deletes(registry: Rest) -> None:
     """pkg/sr: schemas of all formats, compatibility, levels, modes, both kinds of deletion."""
     program = CACHE / "go" / "client"
     subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "go", check=True, timeout=300)
-    found = printed(program, registry.url)
-    made = {
+    output = printed(program, registry.url)
+    schemas = {
         f"{each}-value": {"same": True, "type": each.upper(), "version": 1} for each in ("avro", "json", "protobuf")
     }
     rest = {"compatible": False, "refused": 409, "level": "FULL", "mode": "READONLY", "read": "a"}
-    assert found == {**made, **rest, "subjects": ["avro-value", "json-value"]}
+    assert output == {**schemas, **rest, "subjects": ["avro-value", "json-value"]}
 
 
 SIZE = {"type": "enum", "name": "Size", "symbols": ["S", "L"], "default": "S", "doc": "sizes"}
@@ -101,9 +100,9 @@ def test_javas_avro_writes_schemas_as_the_registry_does(registry: Rest) -> None:
     Confluent's own serializers for Java are in a repository of their own, which is not reachable from here.
     """
     sent = [json.dumps(each) for each in SPELLINGS]
-    found = printed("java", "-cp", f"{CACHE / 'java'}/*", HERE / "java" / "Client.java", registry.url, *sent)
+    output = printed("java", "-cp", f"{CACHE / 'java'}/*", HERE / "java" / "Client.java", registry.url, *sent)
     text = registry.get("/subjects/orders-value/versions/1")["schema"]
-    assert (found["id"], found["read"], found["version"]) == (1, '{"id": "a"}', text)
+    assert (output["id"], output["read"], output["version"]) == (1, '{"id": "a"}', text)
     registry.ask("PUT", "/config", {"compatibility": "NONE"})
     kept = [registry.get(f"/schemas/ids/{registry.register(f's{at}', each)}")["schema"] for at, each in enumerate(sent)]
-    assert kept == found["written"]
+    assert kept == output["written"]

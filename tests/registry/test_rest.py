@@ -211,8 +211,8 @@ def test_subjects_may_have_any_name(registry: Rest) -> None:
 )
 def test_content_types(registry: Rest, accept: str, status: int, answered: str) -> None:
     """The one that the client accepts, Confluent's own first."""
-    found = registry.raw("GET", "/subjects", headers={"Accept": accept})
-    assert found[:2] == (status, answered)
+    response = registry.raw("GET", "/subjects", headers={"Accept": accept})
+    assert response[:2] == (status, answered)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_what_cannot_be_understood_has_an_answer(
     registry: Rest, method: str, path: str, body: bytes, status: int
 ) -> None:
     """A status and a sentence, never a traceback; the registry goes on."""
-    found, _, content = registry.raw(method, path, body)
-    assert (found, json.loads(content)["message"] != "") == (status, True)
+    actual_status, _, content = registry.raw(method, path, body)
+    assert (actual_status, json.loads(content)["message"] != "") == (status, True)
     assert registry.register("s", STRING) == 1
 
 

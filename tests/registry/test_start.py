@@ -12,9 +12,9 @@ from tests.registry.conftest import RegistryWith
 from understudy.errors import StartError
 
 
-def parsed(text: str, **given: list[str]) -> tuple[Any, options.At]:
+def parsed(text: str, **more_options: list[str]) -> tuple[Any, options.At]:
     """The options of `--schema-registry TEXT`."""
-    brokers, own = options.parse({"schema-registry": [text], **given})
+    brokers, own = options.parse({"schema-registry": [text], **more_options})
     assert own.at is not None
     return brokers, own.at
 
@@ -43,10 +43,12 @@ def test_without_its_libraries_the_extra_is_named(monkeypatch: pytest.MonkeyPatc
 
 def test_the_topic_is_there_from_the_start(registry_with: RegistryWith) -> None:
     """One partition, compacted; a topic of that name on the command line is left as it is."""
-    found = registry_with().server.control("GET", "/v1/topics/_schemas")
-    assert (len(found["partitions"]), found["configs"]) == (1, {"cleanup.policy": "compact"})
-    given, _ = parsed("0", topic=["_schemas:1:cleanup.policy=compact,retention.ms=-1"])
-    assert [dict(each.configs) for each in given.topics] == [{"cleanup.policy": "compact", "retention.ms": "-1"}]
+    topic = registry_with().server.control("GET", "/v1/topics/_schemas")
+    assert (len(topic["partitions"]), topic["configs"]) == (1, {"cleanup.policy": "compact"})
+    broker_options, _ = parsed("0", topic=["_schemas:1:cleanup.policy=compact,retention.ms=-1"])
+    assert [dict(each.configs) for each in broker_options.topics] == [
+        {"cleanup.policy": "compact", "retention.ms": "-1"}
+    ]
 
 
 def test_a_launched_cluster_knows_its_registry() -> None:

@@ -12,8 +12,8 @@ STRING, INT = '"string"', '"int"'
 
 def records(registry: Rest) -> list[tuple[str | None, str | None]]:
     """Keys and values of the topic."""
-    found = registry.server.control("GET", "/v1/topics/_schemas/partitions/0/records?limit=1000")["records"]
-    return [(text(each["key"]), text(each["value"])) for each in found]
+    stored = registry.server.control("GET", "/v1/topics/_schemas/partitions/0/records?limit=1000")["records"]
+    return [(text(each["key"]), text(each["value"])) for each in stored]
 
 
 def text(value: object) -> str | None:
@@ -109,8 +109,8 @@ def test_a_topic_that_was_deleted_comes_back_with_the_next_registration(registry
     registry.server.control("DELETE", "/v1/topics/_schemas")
     assert registry.get("/subjects") == []
     assert registry.register("s", INT) == 1
-    found = registry.server.control("GET", "/v1/topics/_schemas")
-    assert (len(found["partitions"]), found["configs"]) == (1, {"cleanup.policy": "compact"})
+    topic = registry.server.control("GET", "/v1/topics/_schemas")
+    assert (len(topic["partitions"]), topic["configs"]) == (1, {"cleanup.policy": "compact"})
 
 
 def test_without_a_leader_schemas_are_read_and_not_written(registry: Rest) -> None:

@@ -23,9 +23,9 @@ def serve(
     last: str = "control=",
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """A server and its banner up to the line that begins with `last`; it ends with the test, passed or failed."""
-    given = [*command, "serve", *options]
+    arguments = [*command, "serve", *options]
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(given, text=True, cwd=cwd, env={**environment(), **(env or {})}, **streams) as process:
+    with subprocess.Popen(arguments, text=True, cwd=cwd, env={**environment(), **(env or {})}, **streams) as process:
         try:
             lines: list[str] = []
             for line in process.stdout or ():

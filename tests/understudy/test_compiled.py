@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_each_compiled_module_exists_once() -> None:
     """A module that was renamed would silently run from its source again; the front end is never compiled."""
-    found = {pattern: sorted(ROOT.glob(pattern)) for pattern in listed()}
-    assert [pattern for pattern, files in found.items() if not files] == []
-    files = [file.relative_to(ROOT) for matched in found.values() for file in matched]
+    matched_files = {pattern: sorted(ROOT.glob(pattern)) for pattern in listed()}
+    assert [pattern for pattern, files in matched_files.items() if not files] == []
+    files = [file.relative_to(ROOT) for matched in matched_files.values() for file in matched]
     assert len(files) == len(set(files)) > 20
     assert {file.parts[0] for file in files} <= set(server_path.SERVER_PACKAGES)
 
@@ -49,12 +49,12 @@ def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
     assert inherits("protocol/compiled.py", "from protocol.codec import A\nclass B(A): ...", {"protocol/codec.py"})
     assert not inherits("protocol/compiled.py", "from protocol.errors import A\nclass B(A): ...", {"protocol/codec.py"})
     assert open_classes("broker/request/context.py") >= {"Exchange"}
-    found = []
+    subclasses = []
     for package in server_path.SERVER_PACKAGES:
         for file in ROOT.glob(f"{package}/**/*.py"):
             name = file.relative_to(ROOT).as_posix()
-            found += [] if name in compiled else inherits(name, file.read_text(encoding="utf-8"), compiled)
-    assert found == []
+            subclasses += [] if name in compiled else inherits(name, file.read_text(encoding="utf-8"), compiled)
+    assert subclasses == []
 
 
 def test_no_handler_takes_the_variable_of_another_one() -> None:
@@ -65,24 +65,24 @@ def test_no_handler_takes_the_variable_of_another_one() -> None:
     again = "def read():\n try: ...\n except A as error: ...\n try: ...\n except {} as error: ..."
     assert retyped(again.format("(A, IndexError)")) == ["read: error is A, (A, IndexError)"]
     assert retyped(again.format("A")) == []
-    found = []
+    rebound = []
     for file in sorted(file for pattern in listed() for file in ROOT.glob(pattern)):
         name = file.relative_to(ROOT).as_posix()
-        found += [f"{name}: {each}" for each in retyped(file.read_text(encoding="utf-8"))]
-    assert found == []
+        rebound += [f"{name}: {each}" for each in retyped(file.read_text(encoding="utf-8"))]
+    assert rebound == []
 
 
 def retyped(source: str) -> list[str]:
     """The functions in which handlers of different exceptions bind the same variable."""
-    found = []
+    functions = []
     for function in ast.walk(ast.parse(source)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             kinds: dict[str, dict[str, None]] = {}
             for node in within(function):
                 if isinstance(node, ast.ExceptHandler) and node.name and node.type:
                     kinds.setdefault(node.name, {})[ast.unparse(node.type)] = None
-            found += [f"{function.name}: {name} is {', '.join(own)}" for name, own in kinds.items() if len(own) > 1]
-    return found
+            functions += [f"{function.name}: {name} is {', '.join(own)}" for name, own in kinds.items() if len(own) > 1]
+    return functions
 
 
 def within(function: ast.AST) -> Iterator[ast.AST]:

@@ -56,7 +56,7 @@ def running(broker_with: BrokerWith, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return command
 
 
-def asked(command: Path, *typed: str) -> list[str]:
+def completions(command: Path, *typed: str) -> list[str]:
     """What bash offers, as it would put it on the line."""
     ask = SETS.format(shlex.join([str(command), *typed]), len(typed))
     text = f'{completion.bash()}{ask}; for each in "${{COMPREPLY[@]}}"; do echo "$each"; done'
@@ -69,17 +69,17 @@ def asked(command: Path, *typed: str) -> list[str]:
 
 def test_bash_completes_names_of_the_running_server(running: Path) -> None:
     """Of the first argument and of options; an option is still offered where one begins."""
-    assert asked(running, "ctl", "topics", "show", "") == ["orders", "returns"]
-    assert asked(running, "ctl", "topics", "describe", "re") == ["returns"]
-    assert asked(running, "ctl", "faults", "add", "--topic", "o") == ["orders"]
-    assert asked(running, "ctl", "journal", "list", "--api", "EndT") == ["EndTxn"]
-    assert "--watch" in asked(running, "ctl", "topics", "show", "--w")
-    assert asked(running, "ctl", "groups", "show", "") == []
+    assert completions(running, "ctl", "topics", "show", "") == ["orders", "returns"]
+    assert completions(running, "ctl", "topics", "describe", "re") == ["returns"]
+    assert completions(running, "ctl", "faults", "add", "--topic", "o") == ["orders"]
+    assert completions(running, "ctl", "journal", "list", "--api", "EndT") == ["EndTxn"]
+    assert "--watch" in completions(running, "ctl", "topics", "show", "--w")
+    assert completions(running, "ctl", "groups", "show", "") == []
 
 
 def test_names_are_quoted_and_never_run(running: Path) -> None:
     """A shell gets each as one argument."""
-    offered = asked(running, "ctl", "users", "delete", "")
+    offered = completions(running, "ctl", "users", "delete", "")
     assert [shlex.split(each) for each in offered] == [[name] for name in sorted(NAMES)]
     assert sorted(path.name for path in running.parent.iterdir()) == ["understudy"]
 

@@ -104,11 +104,11 @@ def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
 
 def test_lines_and_blanks_are_those_of_java() -> None:
     """A password may have what other readers take for the end of a line, or for a blank."""
-    found = properties("a=x\x85y\u2028z\x0bw\u00a0\r\nb\f=\f1 \r\u00a0c=2\n\fd=3\\\r\n \u20034")
-    assert found == {"a": "x\x85y\u2028z\x0bw\u00a0", "b": "1", "\u00a0c": "2", "d": "3\u20034"}
+    parsed = properties("a=x\x85y\u2028z\x0bw\u00a0\r\nb\f=\f1 \r\u00a0c=2\n\fd=3\\\r\n \u20034")
+    assert parsed == {"a": "x\x85y\u2028z\x0bw\u00a0", "b": "1", "\u00a0c": "2", "d": "3\u20034"}
 
 
 def test_escapes_of_a_properties_file_may_be_halves_of_one_character() -> None:
     """As java.util.Properties writes what lies beyond U+FFFF; half of one is none."""
-    found = properties(r"broker.rack=\ud83d\ude00" + "\n" + r"a\u0062=\ud83d")
-    assert found == {"broker.rack": "\U0001f600", "ab": "\ud83d"}
+    parsed = properties(r"broker.rack=\ud83d\ude00" + "\n" + r"a\u0062=\ud83d")
+    assert parsed == {"broker.rack": "\U0001f600", "ab": "\ud83d"}

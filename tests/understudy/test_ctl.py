@@ -223,9 +223,9 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     """With the nearest name where one is near."""
     with pytest.raises(SystemExit) as left:
         main(argv.split())
-    given = capsys.readouterr()
-    assert (left.value.code, given.out, given.err.count("\n")) == (2, "", 1)
-    assert sentence in given.err
+    printed = capsys.readouterr()
+    assert (left.value.code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert sentence in printed.err
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_1(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,8 +267,8 @@ def test_a_reader_that_has_enough_is_no_error(closes_early: bool, control: FakeC
         if not closes_early:
             assert len(process.stdout.readlines()) == 10_000
         process.stdout.close()
-        given = process.stderr.read()
-    assert (first.split()[0], given, process.returncode) == ("NAME", "", 0)
+        errors = process.stderr.read()
+    assert (first.split()[0], errors, process.returncode) == ("NAME", "", 0)
 
 
 def test_ctrl_c_is_no_failure(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +285,8 @@ def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]
     """Examples in the help can be pasted into a shell: their JSON is quoted."""
     with pytest.raises(SystemExit):
         main(["ctl", "records", "write", "--help"])
-    given = " ".join(capsys.readouterr().out.split())
-    pasted = shlex.split(given[given.index("as JSON, such as ") :])
+    help_text = " ".join(capsys.readouterr().out.split())
+    pasted = shlex.split(help_text[help_text.index("as JSON, such as ") :])
     assert json.loads(pasted[4].rstrip(")")) == [{"key": "k", "value": "v", "partition": 0}]
 
 
@@ -295,8 +295,8 @@ def test_the_port_is_the_servers_own_variable(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("UNDERSTUDY_CONTROL_URL", raising=False)
     monkeypatch.setenv("UNDERSTUDY_CONTROL_PORT", "7777")
     monkeypatch.setenv("UNDERSTUDY_CONTROL_TOKEN", "t")
-    found = ctl.address({})
-    assert (found.url, found.token) == ("http://127.0.0.1:7777", "t")
+    address = ctl.address({})
+    assert (address.url, address.token) == ("http://127.0.0.1:7777", "t")
 
 
 def test_every_command_can_be_completed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,11 +29,11 @@ def kafka() -> Iterator[understudy.Cluster]:
 
 def test_a_correct_client_keeps_what_it_could_break(kafka: understudy.Cluster) -> None:
     """What had no occasion is not called kept."""
-    found = kafka.conformance()
-    assert found.errors == found.broken == ()
-    assert "i03-sequence" in found.kept
-    assert "i14-outside-transaction" not in found.kept
-    assert [each["software"] for each in found.document["clients"]] == ["confluent-kafka-python"]
+    report = kafka.conformance()
+    assert report.errors == report.broken == ()
+    assert "i03-sequence" in report.kept
+    assert "i14-outside-transaction" not in report.kept
+    assert [each["software"] for each in report.document["clients"]] == ["confluent-kafka-python"]
 
 
 async def test_the_asynchronous_client_and_other_software(kafka: understudy.Cluster) -> None:
@@ -52,8 +52,8 @@ def test_what_a_connection_that_began_earlier_sends_first_is_not_judged(kafka: u
     """A test begins in the middle of a client's life; connections that came later are judged."""
     entries = [asdict(entry) for entry in kafka.journal.find()]
     late = [each for each in entries if each["api"] == "Produce"]
-    found = judge(late)
-    assert "i02-first-request" not in {*found.kept, *(each.invariant for each in found.broken)}
+    report = judge(late)
+    assert "i02-first-request" not in {*report.kept, *(each.invariant for each in report.broken)}
     highest = max(each["connection"] for each in late)
     greeting = next(each for each in entries if each["api"] == "ApiVersions")
     later = [greeting | {"id": 1_001, "connection": highest + 1}, late[0] | {"id": 1_002, "connection": highest + 2}]
@@ -73,10 +73,10 @@ def test_a_gap_in_a_sequence_is_named(kafka: understudy.Cluster) -> None:
     entries = [asdict(entry) for entry in kafka.journal.find()]
     text = json.dumps(entries)
     assert text.count('"base_sequence": 3') == 1
-    found = judge(json.loads(text.replace('"base_sequence": 3', '"base_sequence": 7')))
-    assert "i03-sequence" in [each.invariant for each in found.errors]
-    assert "i03-sequence" not in found.kept
-    (line,) = [each for each in str(found).splitlines() if "i03-sequence" in each and "base_sequence 7" in each]
+    report = judge(json.loads(text.replace('"base_sequence": 3', '"base_sequence": 7')))
+    assert "i03-sequence" in [each.invariant for each in report.errors]
+    assert "i03-sequence" not in report.kept
+    (line,) = [each for each in str(report).splitlines() if "i03-sequence" in each and "base_sequence 7" in each]
     assert line.startswith("ERROR i03-sequence: ")
     assert "confluent-kafka-python" in line
 

@@ -114,8 +114,8 @@ def test_every_list_of_packages_is_the_same() -> None:
     assert {*ALL_PACKAGES, "hatch_build.py"} <= allowed
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(project["tool"]["importlinter"]["root_packages"]) == set(ALL_PACKAGES)
-    found = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
-    assert found == set(ALL_PACKAGES)
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
+    assert packages == set(ALL_PACKAGES)
 
 
 def test_no_document_has_people_install_another_project() -> None:

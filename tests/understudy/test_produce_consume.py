@@ -47,8 +47,8 @@ def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capsysbin
     producer.produce("orders", b"aborted", partition=1)
     producer.flush(20)
     producer.abort_transaction(60)
-    given = ("orders", "--key", "k", "--header", "a=b=c", "--header", "d=", "--partition", "1")
-    assert produce(server, tmp_path, "one\ntwo", *given) == 0
+    options = ("orders", "--key", "k", "--header", "a=b=c", "--header", "d=", "--partition", "1")
+    assert produce(server, tmp_path, "one\ntwo", *options) == 0
     assert capsysbinary.readouterr().err == b"2 records produced to orders\n"
     form = r"%t-%p@%o %k=%s [%h] %K/%S%%\n"
     assert run(server, "consume", "orders", "--from-beginning", "--format", form) == 0

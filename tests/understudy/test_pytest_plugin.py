@@ -381,8 +381,8 @@ def test_the_report_of_a_shared_cluster_begins_with_the_test(
     """
     run(pytester, code).assert_outcomes(failed=2)
     (process,) = processes
-    asked = [path for _, path, _ in process.control.seen if path.startswith("/v1/report")]
-    assert asked == ["/v1/report?since=0", "/v1/report?since=1795470000000"]
+    report_paths = [path for _, path, _ in process.control.seen if path.startswith("/v1/report")]
+    assert report_paths == ["/v1/report?since=0", "/v1/report?since=1795470000000"]
 
 
 def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> None:

@@ -59,17 +59,17 @@ def test_an_option_chooses_the_seed(pytester: pytest.Pytester) -> None:
     run(pytester, TESTS, "-k", "fails", "--simulation-seeds", "6").assert_outcomes(failed=1, deselected=4)
 
 
-@pytest.mark.parametrize(("given", "seeds"), [(2, [1, 2]), ("7", [7]), ("3-5", [3, 4, 5]), ([9, 2], [9, 2])])
-def test_seeds_are_a_number_a_range_or_a_list(given: object, seeds: list[int]) -> None:
+@pytest.mark.parametrize(("setting", "seeds"), [(2, [1, 2]), ("7", [7]), ("3-5", [3, 4, 5]), ([9, 2], [9, 2])])
+def test_seeds_are_a_number_a_range_or_a_list(setting: object, seeds: list[int]) -> None:
     """Seeds are a list, a range as text, or a number, which counts from 1."""
-    assert seeds_of(given) == seeds
+    assert seeds_of(setting) == seeds
 
 
-@pytest.mark.parametrize("given", ["a", "1-", None, 1.5])
-def test_other_seeds_are_refused(given: object) -> None:
+@pytest.mark.parametrize("setting", ["a", "1-", None, 1.5])
+def test_other_seeds_are_refused(setting: object) -> None:
     """The sentence has what is possible."""
     with pytest.raises(ValueError, match="seeds needs their number"):
-        seeds_of(given)
+        seeds_of(setting)
 
 
 def outcome(*exchanges: tuple[int, str, str, int, int]) -> Outcome:
@@ -80,9 +80,9 @@ def outcome(*exchanges: tuple[int, str, str, int, int]) -> Outcome:
 def test_the_first_difference_has_its_likely_cause() -> None:
     """Other bytes at the same place come from an id or a time; another place is another order."""
     same, bytes_, order = (1, "a", "sends", 5, 7), (2, "a", "sends", 5, 8), (2, "b", "sends", 5, 8)
-    found = "\n".join(difference(outcome(same, bytes_), outcome(same, (2, "a", "sends", 5, 9))))
-    assert "first play:  at 0.000002 s, a sends: 5 bytes, checksum 00000008" in found
-    assert "an id, a time or a random number" in found
+    explanation = "\n".join(difference(outcome(same, bytes_), outcome(same, (2, "a", "sends", 5, 9))))
+    assert "first play:  at 0.000002 s, a sends: 5 bytes, checksum 00000008" in explanation
+    assert "an id, a time or a random number" in explanation
     assert "another order of events" in "\n".join(difference(outcome(same, bytes_), outcome(same, order)))
     stories = (replace(outcome(same), story=("1  starts", f"2  INFO object {at}")) for at in (7, 8))
     assert "second play: 2  INFO object 8" in "\n".join(difference(*stories))

@@ -29,11 +29,11 @@ class Answers:
     """Answers one after the other, the last one for ever; what was asked for, and how often there was a pause."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
-        self.answers, self.asked, self.pauses = list(answers), list[Mapping[str, Any]](), 0
+        self.answers, self.queries, self.pauses = list(answers), list[Mapping[str, Any]](), 0
 
-    def ask(self, given: Mapping[str, Any]) -> Any:
+    def ask(self, query: Mapping[str, Any]) -> Any:
         """The next answer."""
-        self.asked.append(given)
+        self.queries.append(query)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def pause(self) -> None:
@@ -52,14 +52,14 @@ def test_requests_are_followed_each_once_and_when_they_were_answered() -> None:
     )
     rounds = follow(JOURNAL, script.ask, {"api": "Fetch", "limit": 3}, script.pause)
     assert [[row["id"] for row in rows] for rows in islice(rounds, 3)] == [[7, 9], [8, 10], [11]]
-    assert script.asked == [{"api": "Fetch", "limit": 3}, *({"api": "Fetch", "since": at} for at in (8, 8, 11))]
+    assert script.queries == [{"api": "Fetch", "limit": 3}, *({"api": "Fetch", "since": at} for at in (8, 8, 11))]
 
 
 def test_an_empty_journal_is_followed_from_its_beginning() -> None:
     """Following an empty journal leaves out nothing that comes."""
     script = Answers({"entries": []}, {"entries": []}, {"entries": [request(1), request(2)]})
     assert next(follow(JOURNAL, script.ask, {}, script.pause)) == [request(1), request(2)]
-    assert script.asked == [{"limit": 20}, {"since": 1}, {"since": 1}]
+    assert script.queries == [{"limit": 20}, {"since": 1}, {"since": 1}]
 
 
 def test_following_begins_where_it_was_asked_to() -> None:
@@ -67,7 +67,7 @@ def test_following_begins_where_it_was_asked_to() -> None:
     script = Answers({"entries": []}, {"entries": []}, {"entries": [request(9)]}, {"entries": [request(10)]})
     rounds = follow(JOURNAL, script.ask, {"since": 1_795_000_000_000}, script.pause)
     assert list(islice(rounds, 2)) == [[request(9)], [request(10)]]
-    assert [each["since"] for each in script.asked] == [*[1_795_000_000_000] * 3, 10]
+    assert [each["since"] for each in script.queries] == [*[1_795_000_000_000] * 3, 10]
 
 
 def test_events_are_followed_although_old_ones_are_merged_and_forgotten() -> None:

@@ -37,12 +37,12 @@ def metadata(**leaders: list[int]) -> Line:
     """Topics with the leaders of their partitions."""
     topics = [
         {"error_code": "NONE", "name": name, "is_internal": False, "partitions": [
-            {"partition_index": at, "leader_id": leader, "replica_nodes": [leader]} for at, leader in enumerate(found)]}
-        for name, found in leaders.items()
+            {"partition_index": at, "leader_id": leader, "replica_nodes": [leader]} for at, leader in enumerate(nodes)]}
+        for name, nodes in leaders.items()
     ]  # fmt: skip
-    brokers = [{"node_id": each} for each in sorted({leader for found in leaders.values() for leader in found})]
-    asked = [{"name": name} for name in leaders]
-    return line("Metadata", {"topics": asked}, {"brokers": brokers, "topics": topics})
+    brokers = [{"node_id": each} for each in sorted({leader for nodes in leaders.values() for leader in nodes})]
+    requested_topics = [{"name": name} for name in leaders]
+    return line("Metadata", {"topics": requested_topics}, {"brokers": brokers, "topics": topics})
 
 
 def produce(base: int, code: str = "NONE", *, count: int = 1, sequence: int = -1, **fields: Any) -> Line:
@@ -141,10 +141,10 @@ def test_who_hung_up_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_what_waited_when_the_recording_ended_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A long poll, and a join, although heartbeats were answered after they had begun."""
-    asked = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "max_wait_ms": 500,
+    fetch_body = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "max_wait_ms": 500,
              "topics": [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 3}]}]}  # fmt: skip
     ended, long = "closed: the broker stopped", {"duration_us": 400_000}
-    fetch, join = cut("Fetch", asked, ended), cut("JoinGroup", {"group_id": "g"}, ended)
+    fetch, join = cut("Fetch", fetch_body, ended), cut("JoinGroup", {"group_id": "g"}, ended)
     lines = [metadata(t=[1]), {**fetch, **long}, {**join, **long}, heartbeat(), heartbeat()]
     assert Converted(tmp_path, capsys, lines).faults == []
 
@@ -271,7 +271,7 @@ def test_what_is_no_journal_is_refused(
     with pytest.raises(SystemExit) as left:
         main(["scenario", "from-journal", str(tmp_path)])
     assert left.value.code == 2
-    found = capsys.readouterr()
-    assert sentence in found.err
-    assert found.err.count("\n") == 1
-    assert found.out == ""
+    printed = capsys.readouterr()
+    assert sentence in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""

@@ -9,8 +9,8 @@ from understudy import serve
 
 def test_every_option_has_a_default_or_is_left_out() -> None:
     """Without arguments, only the documented defaults are there."""
-    given = serve.gather([], {})
-    assert given == {
+    options = serve.gather([], {})
+    assert options == {
         "host": ["127.0.0.1"],
         "port": ["9092"],
         "brokers": ["1"],
@@ -27,15 +27,15 @@ def test_every_option_has_a_default_or_is_left_out() -> None:
 def test_every_option_has_a_twin_in_the_environment() -> None:
     """UNDERSTUDY_SOME_NAME sets what --some-name sets, for each row of the table."""
     environ = {option.variable: "1" for option in serve.OPTIONS if option.name != "config"}
-    given = serve.from_environment(environ)
-    assert set(given) == {option.name for option in serve.OPTIONS} - {"config"}
+    options = serve.from_environment(environ)
+    assert set(options) == {option.name for option in serve.OPTIONS} - {"config"}
 
 
 def test_a_repeated_option_takes_one_value_a_line_in_the_environment() -> None:
     """Values keep their blanks, commas and semicolons: a JAAS entry survives."""
     environ = {"UNDERSTUDY_SET": "a.b=one two;\nc.d=x,y\n\n", "UNDERSTUDY_TOPIC": "orders:3"}
-    given = serve.from_environment(environ)
-    assert given == {"set": ["a.b=one two;", "c.d=x,y"], "topic": ["orders:3"]}
+    options = serve.from_environment(environ)
+    assert options == {"set": ["a.b=one two;", "c.d=x,y"], "topic": ["orders:3"]}
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path: Path
     file = tmp_path / "u.toml"
     file.write_text('brokers = 2\nhost = "file"\nport = 1\ntopic = ["a:1"]\n[set]\nx = 1\n')
     environ = {"UNDERSTUDY_HOST": "env", "UNDERSTUDY_PORT": "2", "UNDERSTUDY_TOPIC": "b"}
-    given = serve.gather(["--config", str(file), "--port", "3", "--topic", "c", "--set", "x=2"], environ)
-    assert (given["brokers"], given["host"], given["port"]) == (["2"], ["env"], ["3"])
-    assert (given["topic"], given["set"]) == (["a:1", "b", "c"], ["x=1", "x=2"])
-    assert given["given"] == ["brokers", "config", "host", "port", "set", "topic"]
+    options = serve.gather(["--config", str(file), "--port", "3", "--topic", "c", "--set", "x=2"], environ)
+    assert (options["brokers"], options["host"], options["port"]) == (["2"], ["env"], ["3"])
+    assert (options["topic"], options["set"]) == (["a:1", "b", "c"], ["x=1", "x=2"])
+    assert options["given"] == ["brokers", "config", "host", "port", "set", "topic"]
 
 
 def test_a_flag_of_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     """Also where it is false; and none is left out that is neither true nor false."""
     (tmp_path / "u.toml").write_text("read-only = true\nfor-tests = true\n")
     file = {"UNDERSTUDY_CONFIG": str(tmp_path / "u.toml")}
-    given = serve.gather([], {**file, "UNDERSTUDY_FOR_TESTS": "Off"})
-    assert given["read-only"] == ["true"]
-    assert "for-tests" not in given
-    assert given["given"] == ["config", "read-only"]
+    options = serve.gather([], {**file, "UNDERSTUDY_FOR_TESTS": "Off"})
+    assert options["read-only"] == ["true"]
+    assert "for-tests" not in options
+    assert options["given"] == ["config", "read-only"]
 
 
 def test_a_flag_that_is_neither_true_nor_false_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,8 +108,8 @@ def test_help_names_every_option_but_the_hidden(capsys: pytest.CaptureFixture[st
 
 def test_names_of_settings_on_the_command_line_are_noted() -> None:
     """Secrets are refused there, and nowhere else."""
-    given = serve.gather(["--set", "a=1", "--set", "b=2=3"], {"UNDERSTUDY_SET_C": "4"})
-    assert (given["typed"], given["set"]) == (["a", "b"], ["c=4", "a=1", "b=2=3"])
+    options = serve.gather(["--set", "a=1", "--set", "b=2=3"], {"UNDERSTUDY_SET_C": "4"})
+    assert (options["typed"], options["set"]) == (["a", "b"], ["c=4", "a=1", "b=2=3"])
 
 
 @pytest.mark.parametrize("name", ["log.retention.ms", "listener.name.x_y.scram-sha-256.sasl.jaas.config"])

@@ -113,8 +113,8 @@ def test_every_listener_can_be_found(tmp_path: Path) -> None:
     options = ("--brokers", "2", "--listener", "DOCKER://0.0.0.0:0,advertised=kafka:29092")
     with serve(*FREE, *options, "--ready-file", str(ready)) as (_, lines):
         brokers = [asdict(broker) for broker in understudy.connect(value(lines, "control")).info().brokers]
-        given = json.loads(ready.read_text())["brokers"]
-        assert [each["listeners"] for each in given] == [list(each["listeners"]) for each in brokers]
+        ready_brokers = json.loads(ready.read_text())["brokers"]
+        assert [each["listeners"] for each in ready_brokers] == [list(each["listeners"]) for each in brokers]
         for number, broker in enumerate(brokers):
             main, docker = broker["listeners"]
             place = (main["name"], main["protocol"], main["host"], main["port"])
@@ -297,8 +297,8 @@ def nameless(path: str) -> str:
 )
 def test_the_results_have_the_servers_names(cluster: Cluster, path: str, kind: type) -> None:
     """What the server answers is what the client's types hold: nothing is dropped, nothing is made up."""
-    given = fetch(f"{cluster.control_url}{path}")
-    assert set(given) == {spot.name for spot in fields(kind)}
+    document = fetch(f"{cluster.control_url}{path}")
+    assert set(document) == {spot.name for spot in fields(kind)}
 
 
 def test_the_cluster_can_be_steered(cluster: Cluster) -> None:

@@ -121,9 +121,9 @@ def test_a_user_that_is_killed_leaves_no_cluster() -> None:
         assert other.stdout is not None
         title, servers, body, control = [other.stdout.readline().strip() for _ in range(4)]
         assert str(shared.pid) in title
-        made = understudy.connect(control.removeprefix("control="))
-        assert made.bootstrap_servers == servers.removeprefix("bootstrap.servers=")
-        assert [each.name for each in made.topics.list()] == ["t"]
+        cluster = understudy.connect(control.removeprefix("control="))
+        assert cluster.bootstrap_servers == servers.removeprefix("bootstrap.servers=")
+        assert [each.name for each in cluster.topics.list()] == ["t"]
         again = kafka.clusters.create(**json.loads(body.removeprefix("cluster=")))
         assert [each.name for each in again.topics.list()] == ["t"]
         other.kill()

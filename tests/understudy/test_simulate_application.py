@@ -72,9 +72,9 @@ def test_findings_exit_with_1_and_their_command_repeats_them_exactly(tmp_path: P
     last = done.stdout.splitlines()[-1]
     assert last == "seed 3: understudy simulate --application program:wrong --seed 3 --minutes 0.02 --topic in"
     again = [simulate(tmp_path, *last.split()[4:]).stdout for _ in range(2)]
-    found = [re.findall("a multiple of three: .*|hash .*", each) for each in (done.stdout, *again)]
-    assert found[0]
-    assert found[0] == found[1] == found[2]
+    outputs = [re.findall("a multiple of three: .*|hash .*", each) for each in (done.stdout, *again)]
+    assert outputs[0]
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 @pytest.mark.parametrize(

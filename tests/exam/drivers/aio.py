@@ -17,11 +17,11 @@ from tests.exam.drivers.kit import PURE_PYTHON, Base, Refused, partitions_json, 
 class Token(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
     """The token that the exam gave."""
 
-    def __init__(self, given: str) -> None:
-        self.given = given
+    def __init__(self, token: str) -> None:
+        self.value = token
 
     async def token(self) -> str:
-        return self.given
+        return self.value
 
 
 def security(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Driver(Base):
         return refused(error, errors.KafkaTimeoutError, TimeoutError)
 
     async def producer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
-        made = aiokafka.AIOKafkaProducer(
+        client = aiokafka.AIOKafkaProducer(
             bootstrap_servers=bootstrap_servers,
             client_id=client_id,
             acks="all" if options["acks"] == "all" else int(options["acks"]),
@@ -62,9 +62,9 @@ class Driver(Base):
             metadata_max_age_ms=5_000,
             **security(options),
         )
-        self.producers[name], self.sent[name] = made, []
+        self.producers[name], self.sent[name] = client, []
         if options["transactional_id"] is None:
-            await made.start()
+            await client.start()
 
     async def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
         for record in records:
@@ -118,7 +118,7 @@ class Driver(Base):
         await asyncio.wait_for(self.producers[producer].abort_transaction(), timeout_ms / 1000)
 
     async def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
-        made = aiokafka.AIOKafkaConsumer(
+        client = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=bootstrap_servers,
             client_id=client_id,
             group_id=options["group"],
@@ -134,8 +134,8 @@ class Driver(Base):
             metadata_max_age_ms=5_000,
             **security(options),
         )
-        self.consumers[name] = made
-        await made.start()
+        self.consumers[name] = client
+        await client.start()
 
     async def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
         client = self.consumers[consumer]

@@ -210,8 +210,8 @@ class Driver(Base):
         return {"records": records, "errors": errors}
 
     def assignment(self, consumer: str) -> Mapping[str, Any]:
-        found = self.clients[consumer].assignment()
-        return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in found]}
+        assigned = self.clients[consumer].assignment()
+        return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in assigned]}
 
     def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
         self.clients[consumer].seek(TopicPartition(topic, partition, offset))

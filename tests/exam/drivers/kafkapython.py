@@ -16,11 +16,11 @@ from tests.exam.drivers.kit import PURE_PYTHON, Base, Refused, partitions_json, 
 class Token(oauth.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
     """The token that the exam gave."""
 
-    def __init__(self, given: str) -> None:
-        self.given = given
+    def __init__(self, token: str) -> None:
+        self.value = token
 
     def token(self) -> str:
-        return self.given
+        return self.value
 
 
 def security(options: Mapping[str, Any]) -> dict[str, Any]:

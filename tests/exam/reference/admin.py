@@ -16,8 +16,8 @@ def create_topic(network: Network, topic: str, partitions: int, timeout_ms: int)
     request = CreateTopicsRequest([CreatableTopic(topic, partitions, -1)], 2_000)
     while True:
         answer = network.ask_any(ApiKey.CREATE_TOPICS, 7, request, deadline)
-        (found,) = answer.topics
-        code = found.error_code
+        (created,) = answer.topics
+        code = created.error_code
         if code is ErrorCode.NONE or "refusal-is-success" in network.mutations:
             return
         if code not in RETRIABLE or "gives-up-on-errors" in network.mutations:

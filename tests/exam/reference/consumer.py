@@ -157,18 +157,18 @@ class ReferenceConsumer:
                 self.positions[place] = 0
             self.network.forget_leader(topic, partition)
             return []
-        code, found = answer.error_code, None
+        code, fetched = answer.error_code, None
         if code is ErrorCode.NONE:
-            found = next((each for topic_ in answer.responses for each in topic_.partitions), None)
-            if found is None:
+            fetched = next((each for topic_ in answer.responses for each in topic_.partitions), None)
+            if fetched is None:
                 self.positions[place] += "skips-when-empty" in self.mutations
                 return []
-            code = found.error_code
+            code = fetched.error_code
         if code is not ErrorCode.NONE:
             self._on_error(place, code, deadline)
             return []
-        assert found is not None
-        return self._records(place, found, committed)
+        assert fetched is not None
+        return self._records(place, fetched, committed)
 
     def _isolation(self) -> int:
         return int(self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations)
@@ -196,8 +196,10 @@ class ReferenceConsumer:
     def _confirm(self, place: Place, deadline: float) -> None:
         """Ask the leader where the epoch of the last batch ends (KIP-320), and go back if the log was truncated."""
         topic, partition = place
-        asked = OffsetForLeaderTopic(topic, [OffsetForLeaderPartition(partition, -1, self.epochs.get(place, 0))])
-        request = OffsetForLeaderEpochRequest([asked], -1)
+        requested_topic = OffsetForLeaderTopic(
+            topic, [OffsetForLeaderPartition(partition, -1, self.epochs.get(place, 0))]
+        )
+        request = OffsetForLeaderEpochRequest([requested_topic], -1)
         while True:
             try:
                 address = self.network.leader(topic, partition, deadline)
@@ -207,49 +209,49 @@ class ReferenceConsumer:
                     self.positions.pop(place)
                     raise Refused("other", None, str(error)) from error
             else:
-                ((found,),) = [each.partitions for each in answer.topics]
-                if found.error_code is ErrorCode.NONE:
+                ((epoch_end,),) = [each.partitions for each in answer.topics]
+                if epoch_end.error_code is ErrorCode.NONE:
                     self.confirmed[place] = self.network.leader_epochs[place]
                     break
-                if "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
+                if "gives-up-on-errors" in self.mutations or epoch_end.error_code not in RETRIABLE:
                     self.positions.pop(place)
-                    raise Refused("other", found.error_code, found.error_code.name)
+                    raise Refused("other", epoch_end.error_code, epoch_end.error_code.name)
             self.network.forget_leader(topic, partition)
             self.network.pause(deadline)
-        if 0 <= found.end_offset < self.positions[place] and "ignores-truncation" not in self.mutations:
+        if 0 <= epoch_end.end_offset < self.positions[place] and "ignores-truncation" not in self.mutations:
             if self.options["offset_reset"] == "none":
                 self.positions.pop(place)
-                raise Refused("other", None, f"the log was truncated at {found.end_offset}")
-            self.positions[place] = found.end_offset
+                raise Refused("other", None, f"the log was truncated at {epoch_end.end_offset}")
+            self.positions[place] = epoch_end.end_offset
 
     def _first_offset(self, place: Place, deadline: float, *, latest: bool | None = None) -> int:
         """By the reset policy, unless `latest` decides."""
         topic, partition = place
         latest = self.options["offset_reset"] == "latest" if latest is None else latest
         at = LATEST if latest else EARLIEST
-        asked = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])
+        requested_topic = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])
         while True:
             try:
                 address = self.network.leader(topic, partition, deadline)
                 answer = self.network.ask(
-                    address, ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked], self._isolation())
+                    address, ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [requested_topic], self._isolation())
                 )
             except Lost:
                 self.network.forget_leader(topic, partition)
                 self.network.pause(deadline)
                 continue
-            ((found,),) = [each.partitions for each in answer.topics]
-            if found.error_code is ErrorCode.NONE:
-                return int(found.offset)
-            if "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
+            ((first,),) = [each.partitions for each in answer.topics]
+            if first.error_code is ErrorCode.NONE:
+                return int(first.offset)
+            if "gives-up-on-errors" in self.mutations or first.error_code not in RETRIABLE:
                 self.positions.pop(place, None)
-                raise Refused("other", found.error_code, found.error_code.name)
+                raise Refused("other", first.error_code, first.error_code.name)
             self.network.forget_leader(topic, partition)
             self.network.pause(deadline)
 
-    def _records(self, place: Place, found: Any, committed: bool) -> list[dict[str, Any]]:
-        aborted = sorted(found.aborted_transactions or (), key=lambda each: each.first_offset) if committed else []
-        data, at = bytes(found.records or b""), 0
+    def _records(self, place: Place, fetched: Any, committed: bool) -> list[dict[str, Any]]:
+        aborted = sorted(fetched.aborted_transactions or (), key=lambda each: each.first_offset) if committed else []
+        data, at = bytes(fetched.records or b""), 0
         open_aborted: set[int] = set()
         records: list[dict[str, Any]] = []
         if "delivers-nothing" in self.mutations:
@@ -399,20 +401,22 @@ class ReferenceConsumer:
     def _begin(self, data: bytes) -> None:
         """Take over the assigned partitions, at their committed offsets."""
         assigned = read_assignment(data)
-        places = [] if assigned is None else [(topic, p) for topic, found in assigned.partitions.items() for p in found]
+        places = (
+            [] if assigned is None else [(topic, p) for topic, indexes in assigned.partitions.items() for p in indexes]
+        )
         topics = [
             OffsetFetchRequestTopics(t, [p for name, p in places if name == t]) for t in sorted({t for t, _ in places})
         ]
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(self.options["group"], topics)], require_stable=True
         )
-        found = self._ask(ApiKey.OFFSET_FETCH, 8, request) if places else None
-        code = ErrorCode.NONE if found is None else first_error(found)
+        response = self._ask(ApiKey.OFFSET_FETCH, 8, request) if places else None
+        code = ErrorCode.NONE if response is None else first_error(response)
         if code is not ErrorCode.NONE:
             raise Refused("other", code, code.name)
         committed = {
             (topic.name, each.partition_index): each.committed_offset
-            for group in (found.groups if found else ())
+            for group in (response.groups if response else ())
             for topic in group.topics
             for each in topic.partitions
         }

@@ -75,8 +75,8 @@ class ProtocolConsumer(ReferenceConsumer):
         if not added:
             return
         group = OffsetFetchRequestGroup(self.options["group"], topics, self.member_id, self.epoch)
-        found = self._ask(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[group], require_stable=True))
-        code = first_error(found)
+        response = self._ask(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[group], require_stable=True))
+        code = first_error(response)
         if code is ErrorCode.STALE_MEMBER_EPOCH:
             self.next_heartbeat = 0.0  # whose answer has the newest epoch, and the assignment again
             return
@@ -84,7 +84,7 @@ class ProtocolConsumer(ReferenceConsumer):
             raise Refused("other", code, code.name)
         committed = {
             (topic.name, each.partition_index): each.committed_offset
-            for group in found.groups
+            for group in response.groups
             for topic in group.topics
             for each in topic.partitions
         }

@@ -53,25 +53,25 @@ class ReferenceDriver(kit.Base):
         return {"outcomes": self.producers[producer].flush(), "pending": 0}
 
     def init_transactions(self, producer: str, timeout_ms: int) -> None:
-        made = self.producers[producer]
-        made.initialize(made.deadline(timeout_ms))
+        client = self.producers[producer]
+        client.initialize(client.deadline(timeout_ms))
 
     def begin(self, producer: str) -> None:
         self.producers[producer].begin()
 
     def send_offsets(self, producer: str, consumer: str, timeout_ms: int) -> None:
-        made, source = self.producers[producer], self.consumers[consumer]
-        deadline = made.deadline(timeout_ms)
+        client, source = self.producers[producer], self.consumers[consumer]
+        deadline = client.deadline(timeout_ms)
         group = source.options["group"]
-        made.add_offsets(group, source.generation, source.member_id, source.positions, deadline)
+        client.add_offsets(group, source.generation, source.member_id, source.positions, deadline)
 
     def commit(self, producer: str, timeout_ms: int) -> None:
-        made = self.producers[producer]
-        made.end(committed=True, deadline=made.deadline(timeout_ms))
+        client = self.producers[producer]
+        client.end(committed=True, deadline=client.deadline(timeout_ms))
 
     def abort(self, producer: str, timeout_ms: int) -> None:
-        made = self.producers[producer]
-        made.end(committed=False, deadline=made.deadline(timeout_ms))
+        client = self.producers[producer]
+        client.end(committed=False, deadline=client.deadline(timeout_ms))
 
     def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
         network = self._network(bootstrap_servers, client_id, options)

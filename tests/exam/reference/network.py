@@ -201,8 +201,8 @@ class Network:
                 self.nodes = {}
                 continue
             self.nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
-            (found,) = answer.topics
-            for each in found.partitions:
+            (metadata,) = answer.topics
+            for each in metadata.partitions:
                 if each.leader_id in self.nodes:
                     self.leaders[topic, each.partition_index] = each.leader_id
                     self.leader_epochs[topic, each.partition_index] = each.leader_epoch
@@ -237,11 +237,11 @@ class Network:
         """The address of a group's (0) or transactional id's (1) coordinator. Raises Refused."""
         while (kind, key) not in self.coordinators:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-            (found,) = self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, deadline).coordinators
-            if found.error_code is ErrorCode.NONE:
-                self.coordinators[kind, key] = f"{found.host}:{found.port}"
-            elif "gives-up-on-errors" in self.mutations or found.error_code not in RETRIABLE:
-                raise Refused("other", found.error_code, "no coordinator")
+            (entry,) = self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, deadline).coordinators
+            if entry.error_code is ErrorCode.NONE:
+                self.coordinators[kind, key] = f"{entry.host}:{entry.port}"
+            elif "gives-up-on-errors" in self.mutations or entry.error_code not in RETRIABLE:
+                raise Refused("other", entry.error_code, "no coordinator")
             else:
                 self.pause(deadline)
         return self.coordinators[kind, key]

@@ -103,7 +103,7 @@ class Planted:
                 replace_codes(answer, code, taken)
         for kind, api, path in self.lists:
             if api == key.title:
-                change(answer, path, (lambda found: found[:1]) if kind == "first" else (lambda found: found[-1:]))
+                change(answer, path, (lambda items: items[:1]) if kind == "first" else (lambda items: items[-1:]))
         return answer
 
     def through(self, call: Call) -> Call:

@@ -346,6 +346,6 @@ class ReferenceProducer:
         )
         answer = self.network.ask_coordinator(0, group, ApiKey.TXN_OFFSET_COMMIT, 5, request, deadline)
         for each in answer.topics:
-            for found in each.partitions:
-                if found.error_code is not ErrorCode.NONE:
-                    raise Refused("abortable", found.error_code, found.error_code.name)
+            for committed in each.partitions:
+                if committed.error_code is not ErrorCode.NONE:
+                    raise Refused("abortable", committed.error_code, committed.error_code.name)

@@ -39,7 +39,7 @@ class ShareMember:
         self.ids: dict[str, Any] = {}
         self.places: list[Place] = []
         self.sessions: dict[str, int] = {}
-        self.given: dict[Place, dict[int, int]] = {}
+        self.pending: dict[Place, dict[int, int]] = {}
         self.open: list[Mapping[str, Any]] = []
         self.errors: list[Refused] = []
         self.next_heartbeat = 0.0
@@ -120,17 +120,17 @@ class ShareMember:
                 raise Refused("other", None, str(error)) from error
             self._forget(place, address)
             return []
-        found = next((each for topic_ in answer.responses for each in topic_.partitions), None)
+        fetched = next((each for topic_ in answer.responses for each in topic_.partitions), None)
         code = answer.error_code
         if code is ErrorCode.NONE:
             self.sessions[address] = self.sessions.get(address, 0) + 1
-            code = found.error_code if found is not None else code
+            code = fetched.error_code if fetched is not None else code
         if code is not ErrorCode.NONE:
             if "gives-up-on-errors" in self.mutations or code not in RETRIABLE | NO_SESSION:
                 raise Refused("other", code, code.name)
             self._forget(place, address)
             return []
-        return [] if found is None else self._acquired(place, found)
+        return [] if fetched is None else self._acquired(place, fetched)
 
     def _forget(self, place: Place, address: str) -> None:
         self.sessions.pop(address, None)
@@ -159,11 +159,11 @@ class ShareMember:
             kind = "release"
         self.open = [each for each in self.open if each not in records]
         for record in records:
-            self.given.setdefault((record["topic"], record["partition"]), {})[record["offset"]] = TYPES[kind]
+            self.pending.setdefault((record["topic"], record["partition"]), {})[record["offset"]] = TYPES[kind]
 
     def commit(self) -> None:
         """Send the acknowledgements. Raises Refused."""
-        acknowledgements, self.given = self.given, {}
+        acknowledgements, self.pending = self.pending, {}
         if (
             "acknowledges-nothing" in self.mutations and len(acknowledgements.get(("t", 0), ())) > 1
         ):  # the probe comes alone
