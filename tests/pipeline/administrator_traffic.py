@@ -73,16 +73,16 @@ def greeted(bootstrap: str, client_id: str) -> Wire:
 def coordinator_found(wire: Wire, group_id: str) -> bool:
     """Whether the coordinator of a group is there."""
     request = FindCoordinatorRequest(coordinator_keys=[group_id])
-    found = not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code
-    return found or BETWEEN.wait(0.2)  # a client pauses between its retries
+    is_available = not wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0].error_code
+    return is_available or BETWEEN.wait(0.2)  # a client pauses between its retries
 
 
 def written(wire: Wire, topic: str, records: bytearray, *, partition: int = 0) -> None:
     """Produce, as soon as the partition has a leader."""
 
     def taken() -> bool:
-        (found,) = metadata(wire, topic)
-        led = any(each.partition_index == partition and each.leader_id >= 0 for each in found.partitions)
+        (topic_metadata,) = metadata(wire, topic)
+        led = any(each.partition_index == partition and each.leader_id >= 0 for each in topic_metadata.partitions)
         return led and not produce(wire, topic, records, partition=partition).error_code
 
     until(taken, "a leader")
@@ -229,8 +229,8 @@ def _joined(wires: Sequence[Wire], ids: Sequence[str], admin: Wire) -> None:
         for member, owned in zip(ids, parts, strict=True)
     ]
     for number, wire in enumerate(wires):
-        given = plans if number == 0 else []
-        request = SyncGroupRequest("classic", generation, ids[number], given, None, "consumer", "range")
+        assignments = plans if number == 0 else []
+        request = SyncGroupRequest("classic", generation, ids[number], assignments, None, "consumer", "range")
         wire.call(ApiKey.SYNC_GROUP, 5, request)
         wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("classic", generation, ids[number]))
     admin.call(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(["classic"]))

@@ -19,9 +19,9 @@ def answers(lines: Lines, api: str, client_id: str | None = None) -> list[dict[s
 
 
 def _lines(lines: Lines, api: str, client_id: str | None = None) -> list[dict[str, Any]]:
-    found = [each for each in lines if each["api"] == api and client_id in (None, each["client_id"])]
-    assert found, f"no {api} of {client_id}"
-    return found
+    matching = [each for each in lines if each["api"] == api and client_id in (None, each["client_id"])]
+    assert matching, f"no {api} of {client_id}"
+    return matching
 
 
 def _settings(lines: Lines, resource: str) -> Iterator[list[dict[str, Any]]]:

@@ -54,8 +54,8 @@ class _Place(NamedTuple):
 
 def lines_of(journal: Path) -> list[dict[str, Any]]:
     """The lines of a journal, in the order of arrival."""
-    found = [json.loads(line) for path in journal.glob("*.jsonl") for line in path.read_text().splitlines()]
-    return sorted(found, key=lambda line: int(line["id"]))
+    entries = [json.loads(line) for path in journal.glob("*.jsonl") for line in path.read_text().splitlines()]
+    return sorted(entries, key=lambda line: int(line["id"]))
 
 
 def mutations(lines: Sequence[Line], *, places: int = 1) -> list[Mutation]:
@@ -71,7 +71,7 @@ def mutations(lines: Sequence[Line], *, places: int = 1) -> list[Mutation]:
         for path, value in _walk(line["response"], ()):
             if _is_the_brokers(path, schema):
                 by_field[line["api"], _named(path)].append(_Place(number, path, value))
-    found = []
+    results = []
     for (api, field), all_ in by_field.items():
         speaking = [each for each in all_ if each.value not in _DEFAULTS] or all_
         for place in speaking[-1:] + (speaking[:1] if places > 1 and len(speaking) > 1 else []):
@@ -79,8 +79,8 @@ def mutations(lines: Sequence[Line], *, places: int = 1) -> list[Mutation]:
             schema = _schema(api, lines[place.line]["version"])
             is_nullable = schema is not None and field in schema.nullable
             for how, wrong in _wrong(place, others, is_nullable=is_nullable):
-                found.append(Mutation(api, field, how, place.line, place.path, wrong))
-    return found
+                results.append(Mutation(api, field, how, place.line, place.path, wrong))
+    return results
 
 
 class _Schema(NamedTuple):
@@ -98,8 +98,8 @@ def _schema(api: str, version: int) -> _Schema | None:
         module = importlib.import_module(f"kio.schema.{name}.v{version}.response")
     except ImportError:
         return None
-    found = list(_paths(vars(module)[f"{api}Response"], ""))
-    return _Schema(frozenset(path for path, _ in found), frozenset(path for path, is_nullable in found if is_nullable))
+    paths = list(_paths(vars(module)[f"{api}Response"], ""))
+    return _Schema(frozenset(path for path, _ in paths), frozenset(path for path, is_nullable in paths if is_nullable))
 
 
 def _paths(cls: type[Any], above: str) -> Iterator[tuple[str, bool]]:

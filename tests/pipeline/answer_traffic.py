@@ -26,8 +26,8 @@ def make(bootstrap: str) -> None:
     """Producers, transactions that end either way, groups of both protocols, questions of an administrator."""
     common = {"bootstrap.servers": bootstrap}
     admin = AdminClient({**common, "client.id": "admin"})
-    for made in admin.create_topics([NewTopic("in", 1, 1), NewTopic("out", 2, 1)]).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_topics([NewTopic("in", 1, 1), NewTopic("out", 2, 1)]).values():
+        creation.result(PATIENCE_S)
     _produced(common)
     reader = Consumer({**common, **READER, "group.id": "readers", "client.id": "reader"})
     reader.subscribe(["in"])
@@ -38,7 +38,7 @@ def make(bootstrap: str) -> None:
     after.subscribe(["in", "out"])
     assert len(after.consume(25, PATIENCE_S)) == 25
     after.commit(asynchronous=False)
-    _asked(admin)
+    _administered(admin)
     after.close()
     for done in admin.delete_consumer_groups(["after"]).values():
         done.result(PATIENCE_S)
@@ -97,7 +97,7 @@ def _joined(common: dict[str, Any], reader: Consumer) -> None:
     other.close()
 
 
-def _asked(admin: AdminClient) -> None:
+def _administered(admin: AdminClient) -> None:
     for each in admin.create_topics([NewTopic("made", 1, 1, config={"retention.ms": "60000"})]).values():
         each.result(PATIENCE_S)
     for each in admin.create_partitions([NewPartitions("made", 2)]).values():

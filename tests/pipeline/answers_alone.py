@@ -58,11 +58,11 @@ class Alone:
         for each in self.checks:
             self._about[each.name] = None if each.name in _OF_ANY else self._apis_in(each.sql)
             self._execute(f'PREPARE "ask {each.name}" AS SELECT 1 FROM ({in_duckdb(each.sql)}) LIMIT 1')  # noqa: S608 - our query
-        self.of_none = set(self._found())
+        self.of_none = set(self._findings())
         self._filled_of: str | None = None
         """The API whose views are those of a wrong answer."""
 
-    def found(self, mutation: Mutation) -> set[str]:
+    def checks_that_find(self, mutation: Mutation) -> set[str]:
         """The checks that find a wrong answer: those of the judge of answers one by one, or else the first query."""
         faults = self._faults(mutation)
         kinds = set(faults["answer_faults"].column("kind").to_pylist()) - self.of_none
@@ -73,7 +73,7 @@ class Alone:
         self._put(mutated(self._lines, mutation))
         self._fill(faults, mutation.api)
         self._filled_of = mutation.api
-        name = next((each for each in self._found(mutation.api) if each not in self.of_none), None)
+        name = next((each for each in self._findings(mutation.api) if each not in self.of_none), None)
         self._put(self._lines[mutation.line])
         return {name} if name else set()
 
@@ -84,15 +84,15 @@ class Alone:
     def _apis_in(self, sql: str) -> frozenset[str] | None:
         """The APIs whose answers a query looks at, by the names and views in its text; None: those of all."""
         used = set(_USED.findall(sql))
-        found = set(_QUOTED.findall(sql)).intersection(ERRORS_OF)
-        if "wire" in used or ("calls" in used and not found and "answer_faults" not in used):
+        apis = set(_QUOTED.findall(sql)).intersection(ERRORS_OF)
+        if "wire" in used or ("calls" in used and not apis and "answer_faults" not in used):
             return None
         for name in used.intersection(self._about).difference(_OF_ANSWERS, {"calls"}):
             about = self._about[name]
-            found.update(ERRORS_OF if about is None else about)
+            apis.update(ERRORS_OF if about is None else about)
         if "answer_places" in used:
-            found.update(ERRORS_OF)
-        return frozenset(found)
+            apis.update(ERRORS_OF)
+        return frozenset(apis)
 
     def _write(self, lines: Sequence[Line]) -> None:
         (self._scratch / "wire-R-000001.jsonl").write_text("".join(map(as_text, lines)), encoding="utf-8")
@@ -143,7 +143,7 @@ class Alone:
         about = self._about[name]
         return about is None or api in about
 
-    def _found(self, api: str | None = None) -> Iterator[str]:
+    def _findings(self, api: str | None = None) -> Iterator[str]:
         for each in self.checks:
             if (api is None or self._is_about(each.name, api)) and self._execute(
                 f'EXECUTE "ask {each.name}"'
@@ -154,9 +154,9 @@ class Alone:
         return self._tables.engine._connection.execute(sql, values)
 
 
-def found(data: Path, lines: Sequence[Line], mutations: Sequence[Mutation], scratch: Path) -> list[set[str]]:
+def checks_that_find(data: Path, lines: Sequence[Line], mutations: Sequence[Mutation], scratch: Path) -> list[set[str]]:
     """Checks that find each wrong answer, each in a journal of its own."""
     alone = Alone(data, lines, scratch)
-    names = [alone.found(each) for each in mutations]
+    names = [alone.checks_that_find(each) for each in mutations]
     alone.close()
     return names

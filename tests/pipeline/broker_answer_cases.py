@@ -170,10 +170,10 @@ def fetch_left_out_between(wiring: Wiring, name: str) -> int:
 
 def _list(wire: Wire, topic: str, asked_ms: int, offset: int, *, time_ms: int = -1, index: int = 0) -> int:
     """ListOffsets of partition 0."""
-    asked = {"replica_id": -1, "isolation_level": 0,
-             "topics": [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": asked_ms}]}]}  # fmt: skip
+    request = {"replica_id": -1, "isolation_level": 0,
+               "topics": [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": asked_ms}]}]}  # fmt: skip
     part = {"partition_index": index, "error_code": "NONE", "timestamp": time_ms, "offset": offset, "leader_epoch": 0}
-    return wire.call("ListOffsets", asked, {"topics": [{"name": topic, "partitions": [part]}]}, version=7)
+    return wire.call("ListOffsets", request, {"topics": [{"name": topic, "partitions": [part]}]}, version=7)
 
 
 @answer("list-offsets-answer")
@@ -206,10 +206,10 @@ def listed_unasked(wiring: Wiring, name: str) -> int:
 
 def _offsets(wire: Wire, group: str, topic: str, offset: int) -> int:
     """OffsetFetch of partition 0."""
-    asked = {"groups": [{"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}]}
+    request = {"groups": [{"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}]}
     part = {"partition_index": 0, "committed_offset": offset, "error_code": "NONE"}
     got = {"groups": [{"group_id": group, "error_code": "NONE", "topics": [{"name": topic, "partitions": [part]}]}]}
-    return wire.call("OffsetFetch", asked, got, version=9)
+    return wire.call("OffsetFetch", request, got, version=9)
 
 
 @answer("offset-fetch-answer")
@@ -242,7 +242,7 @@ def offset_of_an_aborted_transaction(wiring: Wiring, name: str) -> int:
     wire.fetch(name, 0, [(0, 9)])
     wire.commit(name, name, 1, name, 5)
     wire.commit_in_transaction(name, (705, 0), name, name, 1, name, 8)
-    wire.end(name, (705, 0), committed=False, given=(705, 1), version=5)
+    wire.end(name, (705, 0), committed=False, granted=(705, 1), version=5)
     return _offsets(wire, name, name, 8)
 
 
@@ -321,7 +321,7 @@ def end_with_an_older_epoch(wiring: Wiring, name: str) -> int:
     """The answer's epoch is below that of the request."""
     wire = wiring.connect(name)
     wire.init(name, (709, 4))
-    return wire.end(name, (709, 4), given=(709, 3), version=5)
+    return wire.end(name, (709, 4), granted=(709, 3), version=5)
 
 
 def _metadata(wire: Wire, topic: str, **fields: Any) -> int:
@@ -387,7 +387,7 @@ _greeting("versions-twice", {"api_key": 3, "min_version": 0, "max_version": 12},
 def member_epoch_went_back(wiring: Wiring, name: str) -> int:
     """Granted 5, then 4."""
     wire = wiring.connect(name)
-    asked = {"group_id": name, "member_id": name, "member_epoch": 0}
-    wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_id": name, "member_epoch": 5})
-    asked["member_epoch"] = 5
-    return wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_id": name, "member_epoch": 4})
+    request = {"group_id": name, "member_id": name, "member_epoch": 0}
+    wire.call("ConsumerGroupHeartbeat", request, {"error_code": "NONE", "member_id": name, "member_epoch": 5})
+    request["member_epoch"] = 5
+    return wire.call("ConsumerGroupHeartbeat", request, {"error_code": "NONE", "member_id": name, "member_epoch": 4})

@@ -18,11 +18,11 @@ from storage.checkpoints import (
 )
 from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
 
-Found = set[tuple[str, str | None]]
+Expected = set[tuple[str, str | None]]
 """Name of a check, and the topic or file that it points at."""
 
 
-def planted(root: Path) -> Found:
+def planted(root: Path) -> Expected:
     """Two brokers that disagree; what has to be found."""
     one, two = Planting(root / "broker-1"), Planting(root / "broker-2", node_id=2)
     for where in (one, two):
@@ -58,7 +58,7 @@ def planted(root: Path) -> Found:
     }
 
 
-def planted_disks(root: Path) -> Found:
+def planted_disks(root: Path) -> Expected:
     """Two log directories of one broker, without a metadata log; what has to be found."""
     one, two = Planting(root / "disk-a"), Planting(root / "disk-b")
     one.shelf("orders", 0).data(3)

@@ -15,9 +15,11 @@ DESCRIBED: Mapping[str, Any] = {"error_code": "NONE", "transaction_state": "Ongo
                                 "producer_epoch": 0, "transaction_timeout_ms": 60_000, "topics": []}  # fmt: skip
 
 
-def _value(name: str, api: str, asked: Mapping[str, Any], got: Mapping[str, Any], check: str = "answer-value") -> None:
+def _value(
+    name: str, api: str, request: Mapping[str, Any], got: Mapping[str, Any], check: str = "answer-value"
+) -> None:
     """One answer of one request."""
-    ANSWERS[name] = (check, lambda wiring, client: wiring.connect(client).call(api, asked, got, version=9))
+    ANSWERS[name] = (check, lambda wiring, client: wiring.connect(client).call(api, request, got, version=9))
 
 
 _BEAT = {"group_id": "g", "member_id": "m", "member_epoch": 3}
@@ -95,10 +97,13 @@ def watermark_beyond_the_end(wiring: Wiring, name: str) -> int:
 def earliest_behind_the_start(wiring: Wiring, name: str) -> int:
     """ListOffsets names 2 as the earliest offset of a log that begins at 0."""
     wiring.where.shelf(name).data(3)
-    asked = {"isolation_level": 0, "topics": [{"name": name, "partitions": [{"partition_index": 0, "timestamp": -2}]}]}
+    request = {
+        "isolation_level": 0,
+        "topics": [{"name": name, "partitions": [{"partition_index": 0, "timestamp": -2}]}],
+    }
     part = {"partition_index": 0, "error_code": "NONE", "timestamp": -1, "offset": 2, "leader_epoch": 0}
     return wiring.connect(name).call(
-        "ListOffsets", asked, {"topics": [{"name": name, "partitions": [part]}]}, version=7
+        "ListOffsets", request, {"topics": [{"name": name, "partitions": [part]}]}, version=7
     )
 
 
@@ -107,19 +112,22 @@ def partition_of_no_topic(wiring: Wiring, name: str) -> int:
     """The topic has one partition; a member is to read the second."""
     wiring.where.shelf(name).data(3)
     assigned = {"topic_partitions": [{"topic_id": uuid_text(topic_id_of(name)), "partitions": [1]}]}
-    asked = {"group_id": name, "member_id": name, "member_epoch": 0}
+    request = {"group_id": name, "member_id": name, "member_epoch": 0}
     got = {"error_code": "NONE", "member_id": name, "member_epoch": 1, "assignment": assigned}
-    return wiring.connect(name).call("ConsumerGroupHeartbeat", asked, got, version=1)
+    return wiring.connect(name).call("ConsumerGroupHeartbeat", request, got, version=1)
 
 
 @answer("metadata-differs")
 def leader_epoch_of_the_future(wiring: Wiring, name: str) -> int:
     """ListOffsets has leader epoch 6, and the metadata 0."""
     wiring.where.shelf(name).data(3)
-    asked = {"isolation_level": 0, "topics": [{"name": name, "partitions": [{"partition_index": 0, "timestamp": -1}]}]}
+    request = {
+        "isolation_level": 0,
+        "topics": [{"name": name, "partitions": [{"partition_index": 0, "timestamp": -1}]}],
+    }
     part = {"partition_index": 0, "error_code": "NONE", "timestamp": -1, "offset": 3, "leader_epoch": 6}
     return wiring.connect(name).call(
-        "ListOffsets", asked, {"topics": [{"name": name, "partitions": [part]}]}, version=7
+        "ListOffsets", request, {"topics": [{"name": name, "partitions": [part]}]}, version=7
     )
 
 
@@ -129,9 +137,9 @@ def coordinator_that_never_registered(wiring: Wiring, name: str) -> int:
     place = (metadata.Endpoint("PLAINTEXT", "localhost", 9092),)
     values = [metadata.encode(metadata.RegisterBrokerRecord(each, end_points=place))[1] for each in (1, 2, 11)]
     wiring.where.shelf("__cluster_metadata").data(3, keys=[None] * 3, values=values)
-    asked = {"key_type": 0, "coordinator_keys": [name]}
-    found = {"key": name, "node_id": 9, "host": "h", "port": 9, "error_code": "NONE"}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
+    request = {"key_type": 0, "coordinator_keys": [name]}
+    coordinator = {"key": name, "node_id": 9, "host": "h", "port": 9, "error_code": "NONE"}
+    return wiring.connect(name).call("FindCoordinator", request, {"coordinators": [coordinator]}, version=4)
 
 
 @answer("metadata-differs")
@@ -166,8 +174,8 @@ def _producer(wire: Wire, topic: str, **fields: Any) -> int:
     one = {"producer_id": 753, "producer_epoch": 0, "last_sequence": 2, "last_timestamp": -1, "coordinator_epoch": -1,
            "current_txn_start_offset": -1} | fields  # fmt: skip
     part = {"partition_index": 0, "error_code": "NONE", "active_producers": [one]}
-    asked = {"topics": [{"name": topic, "partition_indexes": [0]}]}
-    return wire.call("DescribeProducers", asked, {"topics": [{"name": topic, "partitions": [part]}]}, version=0)
+    request = {"topics": [{"name": topic, "partition_indexes": [0]}]}
+    return wire.call("DescribeProducers", request, {"topics": [{"name": topic, "partitions": [part]}]}, version=0)
 
 
 @answer("transaction-answer")
@@ -193,17 +201,17 @@ def another_port_for_a_moment(wiring: Wiring, name: str) -> int:
 @answer("coordinator-answer")
 def coordinator_without_a_node(wiring: Wiring, name: str) -> int:
     """No error, and no node."""
-    found = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
-    asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
+    coordinator = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
+    request = {"key_type": 0, "coordinator_keys": [name]}
+    return wiring.connect(name).call("FindCoordinator", request, {"coordinators": [coordinator]}, version=4)
 
 
 @answer("answer-items")
 def coordinator_unasked(wiring: Wiring, name: str) -> int:
     """Of another group."""
-    found = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
-    asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
+    coordinator = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
+    request = {"key_type": 0, "coordinator_keys": [name]}
+    return wiring.connect(name).call("FindCoordinator", request, {"coordinators": [coordinator]}, version=4)
 
 
 _SHARED = {"error_code": "NONE", "acquisition_lock_timeout_ms": 1000}
@@ -245,10 +253,10 @@ def member_unknown_for_once(wiring: Wiring, name: str) -> int:
 def epoch_fenced_for_once(wiring: Wiring, name: str) -> int:
     """A member of a consumer group whose epoch is fenced, and valid again."""
     wire = wiring.connect(name)
-    asked = {"group_id": name, "member_id": "m", "member_epoch": 3}
+    request = {"group_id": name, "member_id": "m", "member_epoch": 3}
     got = {"error_code": "NONE", "member_id": "m", "member_epoch": 3, "heartbeat_interval_ms": 5000}
-    refused = wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "FENCED_MEMBER_EPOCH"}, version=1)
-    wire.call("ConsumerGroupHeartbeat", asked, got, version=1)
+    refused = wire.call("ConsumerGroupHeartbeat", request, {"error_code": "FENCED_MEMBER_EPOCH"}, version=1)
+    wire.call("ConsumerGroupHeartbeat", request, got, version=1)
     return refused
 
 
@@ -285,7 +293,7 @@ def topic_that_was_named(wiring: Wiring, name: str) -> int:
     topic = {"name": name, "topic_id": uuid_text(topic_id_of(name)), "error_code": "NONE", "is_internal": False}
     brokers = {"brokers": [{"node_id": 1, "host": "127.0.0.1", "port": 9092}], "controller_id": 1}
     wire = wiring.connect(name)
-    asked = {"topics": [{"name": name}]}
-    wire.call("Metadata", asked, {**brokers, "topics": [{**topic, "partitions": [part]}]}, version=12)
+    request = {"topics": [{"name": name}]}
+    wire.call("Metadata", request, {**brokers, "topics": [{**topic, "partitions": [part]}]}, version=12)
     unknown = {**topic, "error_code": "UNKNOWN_TOPIC_OR_PARTITION", "partitions": []}
-    return wire.call("Metadata", asked, {**brokers, "topics": [unknown]}, version=12)
+    return wire.call("Metadata", request, {**brokers, "topics": [unknown]}, version=12)

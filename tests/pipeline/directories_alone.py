@@ -109,12 +109,12 @@ class _Reader:
         self, engine: DuckEngine, schemas: Mapping[str, pa.Schema], decode: Decode, pieces: Sequence[Piece]
     ) -> None:
         """As the reader of this process, piece by piece."""
-        found: dict[str, list[pa.RecordBatch]] = {name: [] for name in schemas}
+        batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in schemas}
         for piece in pieces:
             for name, rows in self._once(decode, piece, "".join(schemas)):
-                found[name].append(rows)
+                batches[name].append(rows)
         for name, schema in schemas.items():
-            engine.table(name, pa.Table.from_batches(found[name], schema))
+            engine.table(name, pa.Table.from_batches(batches[name], schema))
 
     def close(self) -> None:
         """Nothing to release."""
@@ -178,17 +178,17 @@ class Alone:
         self.of_none = {check.name for check in self.checks if self._finds(check.name)}
         """Checks that have a finding without any fault."""
 
-    def found(self, fault: Fault) -> str | None:
+    def finder_of(self, fault: Fault) -> str | None:
         """A check that finds a fault, the first one; None: it is missed."""
         before = plant(self._root, fault)
         try:
             self._tables.fill(touched_by(fault))
             changed = self._tables.engine.changed
-            asked = [each.name for each in self.checks if self._used[each.name] & changed]
-            asked.sort(key=lambda name: -self._finds_of[name])
-            found = next((name for name in asked if name not in self.of_none and self._finds(name)), None)
-            self._finds_of[found or ""] += 1
-            return found
+            affected = [each.name for each in self.checks if self._used[each.name] & changed]
+            affected.sort(key=lambda name: -self._finds_of[name])
+            finder = next((name for name in affected if name not in self.of_none and self._finds(name)), None)
+            self._finds_of[finder or ""] += 1
+            return finder
         finally:
             restore(self._root, before)
 

@@ -18,15 +18,15 @@ WALKS: Final[Sequence[Callable[[Tree], Iterator[Fault]]]] = (
 def faults(root: Path) -> list[Fault]:
     """All wrong directories that can be made of a right one, each once, without those that are like it."""
     tree = Tree(root)
-    found: dict[str, Fault] = {}
+    distinct: dict[str, Fault] = {}
     seen: set[tuple[tuple[str, bytes | None], ...]] = set()
     for walk in (brokers,) if tree.every("broker-*/*") else WALKS:
         for fault in walk(tree):
             files = tuple(sorted(fault.files.items()))
             if files not in seen and any(content != _content(tree, path) for path, content in files):
                 seen.add(files)
-                found.setdefault(f"{fault.kind} {fault.name}", fault)
-    return list(found.values())
+                distinct.setdefault(f"{fault.kind} {fault.name}", fault)
+    return list(distinct.values())
 
 
 def _content(tree: Tree, path: str) -> bytes | None:

@@ -32,8 +32,8 @@ def make(bootstrap: str) -> list[Consumer]:
     answer_traffic.make(bootstrap)
     group_traffic.make(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for made in admin.create_topics([NewTopic("rolled", 1, 1, config=_ROLLED)]).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_topics([NewTopic("rolled", 1, 1, config=_ROLLED)]).values():
+        creation.result(PATIENCE_S)
     _rolled(bootstrap)
     members = [each for protocol in ("consumer", "classic") for each in _stayed(bootstrap, protocol)]
     credential = UserScramCredentialUpsertion("bob", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"secret")

@@ -60,12 +60,12 @@ class Tree:
 
 def split(log: bytes) -> list[bytes]:
     """The batches of a segment."""
-    found, at = [], 0
+    batches, at = [], 0
     while at + 12 <= len(log):
         size = 12 + int.from_bytes(log[at + 8 : at + 12], "big", signed=True)
-        found.append(log[at : at + size])
+        batches.append(log[at : at + size])
         at += size
-    return found
+    return batches
 
 
 def with_batch(tree: Tree, path: str, number: int, batch: bytes) -> dict[str, bytes | None]:
@@ -164,7 +164,7 @@ def samples(tree: Tree) -> list[Sample]:
         "coordinator": lambda path, batch: path.startswith("__transaction_state") and not batch.is_control,
         "metadata": lambda path, batch: path.startswith("__cluster_metadata") and not batch.is_control,
     }
-    found = []
+    chosen = []
     for name, fits in wanted.items():
         places = [
             (name, path, number)
@@ -173,8 +173,8 @@ def samples(tree: Tree) -> list[Sample]:
             if fits(path, batch) and (not batch.is_control or name == "marker")
         ]
         if places:
-            found.append(places[len(places) // 2])
-    return found
+            chosen.append(places[len(places) // 2])
+    return chosen
 
 
 def headers(tree: Tree) -> Iterator[Fault]:
@@ -250,25 +250,25 @@ def counting(tree: Tree) -> Iterator[tuple[list[Counting], Callable[[Any], tuple
     """The records of each kind of coordinator that still count, in the order of their logs; and what encodes them."""
     starts = decode_offsets(tree.read(LOG_START))
     for pattern, (decode, encode) in _decoders().items():
-        found: dict[Any, Counting] = {}
+        counted: dict[Any, Counting] = {}
         for path in tree.find(f"{pattern}/*.log"):
             topic, _, number = path.partition("/")[0].rpartition("-")
             for place, (batch_number, index, record) in enumerate(_records_of(tree.read(path))):
                 key = record.key if record.key is not None else place
-                found.pop((topic, key), None)
+                counted.pop((topic, key), None)
                 answer = decode(record.key, record.value)
                 begins = starts.get((topic, int(number)), 0)
                 if answer is not None and record.value is not None and record.offset >= begins:
                     value = getattr(answer, "value", None)
                     name = type(value if dataclasses.is_dataclass(value) else answer).__name__
-                    found[topic, key] = name, (path, batch_number, index), answer
-        yield list(found.values()), encode
+                    counted[topic, key] = name, (path, batch_number, index), answer
+        yield list(counted.values()), encode
 
 
 def states(tree: Tree) -> Iterator[Fault]:
     """Every field of the last record of each type that still counts, in the place of the record."""
-    for found, encode in counting(tree):
-        last = {each[0]: each for each in found}
+    for counted, encode in counting(tree):
+        last = {each[0]: each for each in counted}
         for name, place, answer in sorted(last.values(), key=lambda each: each[0]):
             yield from _of_record(tree, name, place, answer, encode)
 

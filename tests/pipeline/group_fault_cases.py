@@ -20,15 +20,15 @@ def _state(where: Planting, group_id: str, value: Any, topic_id: UUID, partition
 
 
 def _snapshot(where: Planting, *batches: RecordedBatch, **fields: Any) -> ShareSnapshot:
-    given: dict[str, Any] = {"snapshot_epoch": 0, "state_epoch": 1, "leader_epoch": 0, "start_offset": 0,
-                            "create_timestamp_ms": where.tick(), "write_timestamp_ms": where.now_ms,
-                            "state_batches": batches, "delivery_complete_count": 0}  # fmt: skip
-    return ShareSnapshot(**(given | fields))
+    values: dict[str, Any] = {"snapshot_epoch": 0, "state_epoch": 1, "leader_epoch": 0, "start_offset": 0,
+                              "create_timestamp_ms": where.tick(), "write_timestamp_ms": where.now_ms,
+                              "state_batches": batches, "delivery_complete_count": 0}  # fmt: skip
+    return ShareSnapshot(**(values | fields))
 
 
 def _update(*batches: RecordedBatch, **fields: Any) -> ShareUpdate:
-    given: dict[str, Any] = {"snapshot_epoch": 0, "leader_epoch": 3, "start_offset": 0, "state_batches": batches}
-    return ShareUpdate(**(given | fields))
+    values: dict[str, Any] = {"snapshot_epoch": 0, "leader_epoch": 3, "start_offset": 0, "state_batches": batches}
+    return ShareUpdate(**(values | fields))
 
 
 def clean_groups(where: Planting) -> None:

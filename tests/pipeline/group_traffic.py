@@ -123,9 +123,9 @@ def _acquired(member: Sharer, errors: list[ErrorCode]) -> list[tuple[int, int, i
     """What was acquired; nothing as long as the partition's state is not there yet. After an error, a new session."""
     response = member.fetch(max_wait_ms=100)
     partitions = [each for topic in response.responses for each in topic.partitions]
-    found = {response.error_code, *(each.error_code for each in partitions)} - {ErrorCode.NONE}
-    if found:
-        errors += sorted(found)
+    codes = {response.error_code, *(each.error_code for each in partitions)} - {ErrorCode.NONE}
+    if codes:
+        errors += sorted(codes)
         member.epoch = 0
     runs = [run for each in partitions for run in each.acquired_records]
     return [(run.first_offset, run.last_offset, run.delivery_count) for run in runs]

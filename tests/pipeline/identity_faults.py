@@ -12,7 +12,7 @@ INPUT, OUTPUT, GROUP = "in", "out", "copier"
 OFFSETS = "__consumer_offsets"
 
 
-class Found(NamedTuple):
+class IdentityFinding(NamedTuple):
     """Where an audit has to point."""
 
     check: str
@@ -70,7 +70,7 @@ def clean(where: Planting) -> Copier:
     return copier
 
 
-def planted(root: Path) -> set[Found]:
+def planted(root: Path) -> set[IdentityFinding]:
     """Write the directory with every fault; what has to be found."""
     where = Planting(root)
     copier = clean(where)
@@ -84,12 +84,12 @@ def planted(root: Path) -> set[Found]:
     filler = where.shelf(OUTPUT).next_offset - 2
     where.close()
     return {
-        Found("identity-lost", INPUT, 0, 4),
-        Found("identity-twice", OUTPUT, 0, second),
-        Found("identity-order", OUTPUT, 0, first + 2),
-        Found("identity-uncommitted", OUTPUT, 0, second + 1),
-        Found("identity-unknown", OUTPUT, 0, second + 2),
-        Found("identity-unknown", OUTPUT, 0, filler),
-        Found("identity-transaction", OUTPUT, 0, apart),
-        Found("identity-missing", INPUT, 0, 8),
+        IdentityFinding("identity-lost", INPUT, 0, 4),
+        IdentityFinding("identity-twice", OUTPUT, 0, second),
+        IdentityFinding("identity-order", OUTPUT, 0, first + 2),
+        IdentityFinding("identity-uncommitted", OUTPUT, 0, second + 1),
+        IdentityFinding("identity-unknown", OUTPUT, 0, second + 2),
+        IdentityFinding("identity-unknown", OUTPUT, 0, filler),
+        IdentityFinding("identity-transaction", OUTPUT, 0, apart),
+        IdentityFinding("identity-missing", INPUT, 0, 8),
     }

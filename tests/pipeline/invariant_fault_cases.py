@@ -83,9 +83,9 @@ def added_needlessly(wiring: Wiring, name: str) -> int:
     """Adds, although writing adds."""
     wire = wiring.connect(name)
     wire.init(name, (518, 0))
-    asked = wire.add(name, (518, 0), name, 0)
+    add_id = wire.add(name, (518, 0), name, 0)
     wire.produce(name, who=(518, 0), sequence=0, name=name, version=12)
-    return asked
+    return add_id
 
 
 @plant("i13-mixed-request")
@@ -129,7 +129,7 @@ def granted_ignored(wiring: Wiring, name: str) -> int:
     wire = wiring.connect(name)
     wire.init(name, (523, 0))
     wire.produce(name, who=(523, 0), sequence=0, name=name)
-    wire.end(name, (523, 0), given=(523, 1), version=5)
+    wire.end(name, (523, 0), granted=(523, 1), version=5)
     return wire.produce(name, who=(523, 0), sequence=3, name=name, error="INVALID_PRODUCER_EPOCH")
 
 
@@ -138,9 +138,9 @@ def offsets_not_added(wiring: Wiring, name: str) -> int:
     """Offsets of a group that was not added."""
     wire = wiring.connect(name)
     wire.init(name, (524, 0))
-    asked = wire.commit_in_transaction(name, (524, 0), name, "", -1, name, 5, version=3)
+    commit_id = wire.commit_in_transaction(name, (524, 0), name, "", -1, name, 5, version=3)
     wire.end(name, (524, 0))
-    return asked
+    return commit_id
 
 
 @plant("i19-anonymous-offsets")
@@ -150,9 +150,9 @@ def anonymous_offsets(wiring: Wiring, name: str) -> int:
     reader.join(name, "m", 1)
     reader.fetch(name, 0, [(0, 4)])
     wire.init(name, (525, 0))
-    asked = wire.commit_in_transaction(name, (525, 0), name, "", -1, name, 5)
+    commit_id = wire.commit_in_transaction(name, (525, 0), name, "", -1, name, 5)
     wire.end(name, (525, 0))
-    return asked
+    return commit_id
 
 
 @plant("i20-after-fence")

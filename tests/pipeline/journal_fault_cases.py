@@ -192,9 +192,9 @@ def correlation(wiring: Wiring, name: str) -> int:
 def member_epoch(wiring: Wiring, name: str) -> int:
     """The member was given epoch 5, and sends 4."""
     wire = wiring.connect(name)
-    asked = {"group_id": name, "member_id": name, "member_epoch": 0}
-    wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_epoch": 5})
-    return wire.call("ConsumerGroupHeartbeat", asked | {"member_epoch": 4}, {"error_code": "NONE", "member_epoch": 5})
+    request = {"group_id": name, "member_id": name, "member_epoch": 0}
+    wire.call("ConsumerGroupHeartbeat", request, {"error_code": "NONE", "member_epoch": 5})
+    return wire.call("ConsumerGroupHeartbeat", request | {"member_epoch": 4}, {"error_code": "NONE", "member_epoch": 5})
 
 
 @plant("i38-no-member-id")

@@ -102,7 +102,7 @@ def clean(wiring: Wiring) -> set[FoundCall]:
     new.append(log, who=(901, 0), sequence=0, name="wire-new")
     stop = log.marker(901, 1, committed=False)
     wiring.where.transaction("wire-new", 901, 1, State.COMPLETE_ABORT)
-    new.end("wire-new", (901, 0), committed=False, given=(901, 1), version=5)
+    new.end("wire-new", (901, 0), committed=False, granted=(901, 1), version=5)
     reader = wiring.connect("reader")
     reader.join("wire-group", "reader-1", 1, sent_id="")
     reader.sync("wire-group", "reader-1", 1, {"reader-1": assignment("wire-clean", 0)})
@@ -127,10 +127,10 @@ def clean_of_aborted_offsets(wiring: Wiring) -> set[FoundCall]:
     wire.join("wire-loops", "looper-1", 1)
     wire.fetch("wire-clean", 0, [(0, 2)], producer=900)
     wire.commit_in_transaction("wire-looper", (902, 0), "wire-loops", "looper-1", 1, "wire-clean", 3)
-    wire.end("wire-looper", (902, 0), committed=False, given=(902, 1), version=5)
+    wire.end("wire-looper", (902, 0), committed=False, granted=(902, 1), version=5)
     again = wire.fetch("wire-clean", 0, [(0, 2)], producer=900)
     wire.commit_in_transaction("wire-looper", (902, 1), "wire-loops", "looper-1", 1, "wire-clean", 2)
-    wire.end("wire-looper", (902, 1), given=(902, 2), version=5)
+    wire.end("wire-looper", (902, 1), granted=(902, 2), version=5)
     twice = wire.fetch("wire-clean", 0, [(0, 2)], producer=900)
     gap = wiring.connect("wire-unanswered")  # what was not answered may have been written
     gap.produce("wire-unanswered", who=(903, 0), sequence=0, offset=0)
@@ -143,11 +143,11 @@ def planted(root: Path, journal: Path, *names: str) -> set[FoundCall]:
     """Write a directory and its journal with some plants (default: all), and answer what has to be found."""
     where = Planting(root)
     wiring = Wiring(where)
-    found = clean(wiring) | {FoundCall(name, plants()[name](wiring, name)) for name in names or plants()}
+    expected = clean(wiring) | {FoundCall(name, plants()[name](wiring, name)) for name in names or plants()}
     if not names:
         for name, (check, make) in ANSWERS.items():
             number = make(wiring, name)
-            found |= {FoundCall(each, number) for each in (check, *ALSO.get(name, ()))}
+            expected |= {FoundCall(each, number) for each in (check, *ALSO.get(name, ()))}
     where.close()
     wiring.write(journal)
-    return found
+    return expected

@@ -94,17 +94,17 @@ class Wire:
     # ------------------------------------------------------------------ producers
 
     def init(
-        self, name: str | None, given: tuple[int, int], *, had: tuple[int, int] = (-1, -1), timeout_ms: int = 60_000
+        self, name: str | None, granted: tuple[int, int], *, had: tuple[int, int] = (-1, -1), timeout_ms: int = 60_000
     ) -> int:
         """InitProducerId."""
-        asked = {"transactional_id": name, "transaction_timeout_ms": timeout_ms}
-        asked |= {"producer_id": had[0], "producer_epoch": had[1]}
-        got = {"throttle_time_ms": 0, "error_code": "NONE", "producer_id": given[0], "producer_epoch": given[1]}
-        return self.call("InitProducerId", asked, got, version=5)
+        request = {"transactional_id": name, "transaction_timeout_ms": timeout_ms}
+        request |= {"producer_id": had[0], "producer_epoch": had[1]}
+        got = {"throttle_time_ms": 0, "error_code": "NONE", "producer_id": granted[0], "producer_epoch": granted[1]}
+        return self.call("InitProducerId", request, got, version=5)
 
     def add(self, name: str, who: tuple[int, int], topic: str, *partitions: int, version: int = 3) -> int:
         """AddPartitionsToTxn of a client."""
-        asked = {
+        request = {
             "v3_and_below_transactional_id": name, "v3_and_below_producer_id": who[0],
             "v3_and_below_producer_epoch": who[1], "transactions": [],
             "v3_and_below_topics": [{"name": topic, "partitions": list(partitions)}],
@@ -114,7 +114,7 @@ class Wire:
             "error_code": "NONE",
             "results_by_topic_v3_and_below": [{"name": topic, "results_by_partition": results}],
         }
-        return self.call("AddPartitionsToTxn", asked, got, version=version)
+        return self.call("AddPartitionsToTxn", request, got, version=version)
 
     def end(
         self,
@@ -122,15 +122,15 @@ class Wire:
         who: tuple[int, int],
         *,
         committed: bool = True,
-        given: tuple[int, int] = (-1, -1),
+        granted: tuple[int, int] = (-1, -1),
         error: str = "NONE",
         version: int = 4,
         **options: Any,
     ) -> int:
         """EndTxn."""
-        asked = {"transactional_id": name, "producer_id": who[0], "producer_epoch": who[1], "committed": committed}
-        got = {"throttle_time_ms": 0, "error_code": error, "producer_id": given[0], "producer_epoch": given[1]}
-        return self.call("EndTxn", asked, got, version=version, **options)
+        request = {"transactional_id": name, "producer_id": who[0], "producer_epoch": who[1], "committed": committed}
+        got = {"throttle_time_ms": 0, "error_code": error, "producer_id": granted[0], "producer_epoch": granted[1]}
+        return self.call("EndTxn", request, got, version=version, **options)
 
     def produce(
         self,
@@ -170,7 +170,7 @@ class Wire:
             "size_bytes", "count", "base_offset", "last_offset", "producer_id", "producer_epoch", "base_sequence",
             "transactional", "control", "compression",
         )} | {"batch_count": 1, "batches": [batch]}  # fmt: skip
-        asked = {
+        request = {
             "transactional_id": name, "acks": acks, "timeout_ms": 1000,
             "topic_data": [{"name": topic, "topic_id": None, "partition_data": [{"index": 0, "records": reported}]}],
         }  # fmt: skip
@@ -181,7 +181,7 @@ class Wire:
         }  # fmt: skip
         got = {"responses": [{"name": topic, "topic_id": None, "partition_responses": [answer]}], "throttle_time_ms": 0}
         response = got if outcome == "answered" else None
-        return self.call("Produce", asked, response, version=version, outcome=outcome, **options)
+        return self.call("Produce", request, response, version=version, outcome=outcome, **options)
 
     def append(
         self, log: Shelf, *, who: tuple[int, int] = (-1, -1), count: int = 3, sequence: int = 0, **options: Any
@@ -230,7 +230,7 @@ class Wire:
         records = {"size_bytes": 100, "batches": reported} if reported else None
         if records:
             records |= {"base_offset": batches[0][0], "last_offset": batches[-1][1]}
-        asked = {
+        request = {
             "replica_id": -1, "isolation_level": int(committed), "session_id": session[0], "session_epoch": session[1],
             "topics": [{"topic": topic, "topic_id": None, "partitions": [
                 {"partition": 0, "fetch_offset": offset, "current_leader_epoch": leader_epoch}]}],
@@ -242,43 +242,43 @@ class Wire:
         }  # fmt: skip
         got = {"error_code": "NONE", "session_id": session[0], "throttle_time_ms": 0,
                "responses": [{"topic": topic, "topic_id": None, "partitions": [answer]}]}  # fmt: skip
-        return self.call("Fetch", asked, got, version=12, **options)
+        return self.call("Fetch", request, got, version=12, **options)
 
     def join(self, group: str, member: str, generation: int, *, sent_id: str | None = None) -> int:
         """JoinGroup of `member`; `sent_id`: the id that its request has, if that is another."""
-        asked = {"group_id": group, "member_id": member if sent_id is None else sent_id, "group_instance_id": None}
+        request = {"group_id": group, "member_id": member if sent_id is None else sent_id, "group_instance_id": None}
         got = {"error_code": "NONE", "generation_id": generation, "member_id": member, "leader": member}
-        return self.call("JoinGroup", asked, got)
+        return self.call("JoinGroup", request, got)
 
     def sync(self, group: str, member: str, generation: int, owned: Mapping[str, bytes]) -> int:
         """SyncGroup of the leader; `owned`: each member's assignment."""
         assignments = [{"member_id": who, "assignment": raw.decode()} for who, raw in owned.items()]
-        asked = {"group_id": group, "generation_id": generation, "member_id": member, "protocol_type": "consumer",
-                 "assignments": assignments}  # fmt: skip
-        return self.call("SyncGroup", asked, {"error_code": "NONE"})
+        request = {"group_id": group, "generation_id": generation, "member_id": member, "protocol_type": "consumer",
+                   "assignments": assignments}  # fmt: skip
+        return self.call("SyncGroup", request, {"error_code": "NONE"})
 
     def heartbeat(self, group: str, member: str, generation: int, error: str = "NONE") -> int:
         """Heartbeat."""
-        asked = {"group_id": group, "generation_id": generation, "member_id": member}
-        return self.call("Heartbeat", asked, {"error_code": error})
+        request = {"group_id": group, "generation_id": generation, "member_id": member}
+        return self.call("Heartbeat", request, {"error_code": error})
 
     def commit(self, group: str, member: str, generation: int, topic: str, offset: int, error: str = "NONE") -> int:
         """OffsetCommit for partition 0."""
-        asked = {"group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
-                 "topics": _offsets(topic, {"partition_index": 0, "committed_offset": offset})}  # fmt: skip
+        request = {"group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
+                   "topics": _offsets(topic, {"partition_index": 0, "committed_offset": offset})}  # fmt: skip
         got = {"topics": _offsets(topic, {"partition_index": 0, "error_code": error})}
-        return self.call("OffsetCommit", asked, got)
+        return self.call("OffsetCommit", request, got)
 
     def commit_in_transaction(
         self, name: str, who: tuple[int, int], group: str, member: str, generation: int, topic: str, offset: int,
         version: int = 5,
     ) -> int:  # fmt: skip
         """TxnOffsetCommit for partition 0."""
-        asked = {"transactional_id": name, "group_id": group, "producer_id": who[0], "producer_epoch": who[1],
-                 "generation_id": generation, "member_id": member,
-                 "topics": _offsets(topic, {"partition_index": 0, "committed_offset": offset})}  # fmt: skip
+        request = {"transactional_id": name, "group_id": group, "producer_id": who[0], "producer_epoch": who[1],
+                   "generation_id": generation, "member_id": member,
+                   "topics": _offsets(topic, {"partition_index": 0, "committed_offset": offset})}  # fmt: skip
         got = {"topics": _offsets(topic, {"partition_index": 0, "error_code": "NONE"})}
-        return self.call("TxnOffsetCommit", asked, got, version=version)
+        return self.call("TxnOffsetCommit", request, got, version=version)
 
 
 def assignment(topic: str, *partitions: int) -> bytes:

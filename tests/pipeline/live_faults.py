@@ -7,7 +7,7 @@ from typing import Any
 from tests.pipeline.fault_files import Planting
 
 Rows = Mapping[str, list[dict[str, Any]]]
-FOUND = {
+FINDINGS = {
     ("live-bounds", "stable after mark"),
     ("live-bounds", "start after stable"),
     ("live-bounds", "negative"),
@@ -78,8 +78,8 @@ def counted() -> Rows:
     return {
         "record_counts": [
             {"role": role, "topic": topic, "bucket_ms": at, "bucket_end_ms": at + 60_000, "records": count}
-            for at, found in counts.items()
-            for role, topic, count in zip(("input", "output"), ("in", "out"), found, strict=True)
+            for at, records in counts.items()
+            for role, topic, count in zip(("input", "output"), ("in", "out"), records, strict=True)
             if count
         ]
         + [{"role": None, "topic": "other", "bucket_ms": 60_000, "bucket_end_ms": 120_000, "records": 7}],

@@ -21,7 +21,7 @@ Places = Mapping[str, set[Any]]
 Plant = Callable[[Planting, str], Places]
 
 
-class Found(NamedTuple):
+class LogFinding(NamedTuple):
     """Where an audit has to point."""
 
     check: str
@@ -147,16 +147,16 @@ def clean_of_settings(where: Planting) -> None:
     where.metadata_behind.append(ConfigRecord(2, "set-back", "cleanup.policy", None))
 
 
-def planted(root: Path, *names: str, clean_too: bool = True) -> set[Found]:
+def planted(root: Path, *names: str, clean_too: bool = True) -> set[LogFinding]:
     """Write a directory with some plants (default: all), and answer what has to be found in it."""
     where = Planting(root)
     if clean_too:
         clean(where)
-    found = {
-        Found(check, *place) if len(place) == 3 else Found(check, name, *place)
+    expected = {
+        LogFinding(check, *place) if len(place) == 3 else LogFinding(check, name, *place)
         for name in names or plants()
         for check, places in PLANTS[name](where, name).items()
         for place in places
     }
     where.close()
-    return found
+    return expected

@@ -13,31 +13,31 @@ from protocol.records.records import Record, build_batch, read_records
 NOW_MS = 1_700_000_000_000
 
 
-def write_segment(folder: Path, *made: bytes | bytearray, base: int = 0, name: str = "t-0") -> Path:
+def write_segment(folder: Path, *batches: bytes | bytearray, base: int = 0, name: str = "t-0") -> Path:
     """A segment of these batches, as they are."""
     path = folder / name / f"{base:020d}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(made))
+    path.write_bytes(b"".join(batches))
     return path
 
 
 def chain(*counts: int, codec: int = 0, value_size: int = 20, **fields: Any) -> list[bytearray]:
     """Batches of so many records each, with offsets that follow each other."""
-    made = []
+    batches = []
     offset = 0
     for count in counts:
         records = [
             Record(at, NOW_MS + at, b"k%d" % at, b"%d" % at + bytes(value_size), [("h", b"x")] if at % 3 == 0 else ())
             for at in range(offset, offset + count)
         ]
-        made.append(build_batch(records, codec=codec, partition_leader_epoch=0, **fields))
+        batches.append(build_batch(records, codec=codec, partition_leader_epoch=0, **fields))
         offset += count
-    return made
+    return batches
 
 
-def rows(found: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+def rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     """All rows."""
-    return [row for batch in found for row in batch.to_pylist()]
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def read(path: Path, *columns: str, **options: Any) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def expected(data: bytes, *, control: bool = False) -> list[tuple[Any, ...]]:
     ]
 
 
-def as_tuples(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def as_tuples(record_rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows in the shape of `expected`."""
     return [
         (
@@ -65,7 +65,7 @@ def as_tuples(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
             row["value"],
             None if row["headers"] is None else [(header["key"], header["value"]) for header in row["headers"]],
         )
-        for row in found
+        for row in record_rows
     ]
 
 

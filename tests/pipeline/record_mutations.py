@@ -139,9 +139,9 @@ def whole_records(tree: Tree) -> Iterator[Fault]:
 
 
 def _places(tree: Tree) -> Iterator[tuple[str, str, str, Place]]:
-    for found, _ in counting(tree):
+    for counted, _ in counting(tree):
         by_name: dict[str, list[Place]] = {}
-        for name, (path, number, index), _ in found:
+        for name, (path, number, index), _ in counted:
             batch = list(batches(tree.read(path)))[number]
             if batch.producer_id < 0:  # a sequence would be missing as well
                 by_name.setdefault(name, []).append((path, number, index))
@@ -274,9 +274,9 @@ def _index(tree: Tree, path: str, moved: Sequence[tuple[RecordBatch, bytes]]) ->
     had = {position for _, position in struct.iter_unpack(">ii", tree.read(index_path)) if position}
     entries, at = [], 0
     for batch, raw in moved:
-        (made,) = batches(raw)
+        (first_batch,) = batches(raw)
         if batch.position in had and at:
-            entries.append(struct.pack(">ii", made.last_offset - base, at))
+            entries.append(struct.pack(">ii", first_batch.last_offset - base, at))
         at += len(raw)
     return {index_path: b"".join(entries)}
 

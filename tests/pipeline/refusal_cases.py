@@ -85,7 +85,7 @@ def shared_without_being_acquired(wiring: Wiring, name: str) -> int:
             "current_leader": {"leader_id": 0, "leader_epoch": 0},
             "records": {"size_bytes": 100, "base_offset": 0, "last_offset": 2, "batches": [batch]}}  # fmt: skip
     topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]}]
-    asked = {
+    request = {
         "group_id": name,
         "member_id": "m",
         "share_session_epoch": 0,
@@ -94,7 +94,7 @@ def shared_without_being_acquired(wiring: Wiring, name: str) -> int:
     }
     got = {"error_code": "NONE", "acquisition_lock_timeout_ms": 30_000, "node_endpoints": [],
            "responses": [{"topic_id": topic_id, "partitions": [part]}]}  # fmt: skip
-    return wiring.connect(name).call("ShareFetch", asked, got, version=1)
+    return wiring.connect(name).call("ShareFetch", request, got, version=1)
 
 
 @answer("answer-error")
@@ -162,9 +162,9 @@ def not_called_to_the_rebalance(wiring: Wiring, name: str) -> int:
     """A member goes on while another one waits for it."""
     one, two = wiring.connect(f"{name}-1"), wiring.connect(f"{name}-2")
     one.join(name, "one", 1)
-    asked = {"group_id": name, "member_id": "two", "group_instance_id": None}
+    request = {"group_id": name, "member_id": "two", "group_instance_id": None}
     got = {"error_code": "NONE", "generation_id": 2, "member_id": "two", "leader": "two"}
-    two.call("JoinGroup", asked, got, took_us=9_000_000)
+    two.call("JoinGroup", request, got, took_us=9_000_000)
     wiring.now_us += 2_000_000
     number = one.heartbeat(name, "one", 1)
     wiring.now_us += 9_000_000
@@ -185,8 +185,8 @@ def rebalance_that_was_none(wiring: Wiring, name: str) -> int:
     """A member could not get its assignment, and goes on in the same generation."""
     wire = wiring.connect(name)
     wire.join(name, "m", 1)
-    asked = {"group_id": name, "generation_id": 1, "member_id": "m", "protocol_type": "consumer", "assignments": []}
-    number = wire.call("SyncGroup", asked, {"error_code": "REBALANCE_IN_PROGRESS"})
+    request = {"group_id": name, "generation_id": 1, "member_id": "m", "protocol_type": "consumer", "assignments": []}
+    number = wire.call("SyncGroup", request, {"error_code": "REBALANCE_IN_PROGRESS"})
     wire.heartbeat(name, "m", 1)
     return number
 
@@ -212,8 +212,8 @@ def aborted_with_the_epoch_of_its_commit(wiring: Wiring, name: str) -> int:
     """Each EndTxn ends an epoch since version 5."""
     wire = wiring.connect(name)
     wire.init(name, (2_420, 0))
-    wire.end(name, (2_420, 0), given=(2_420, 1), version=5)
-    return wire.end(name, (2_420, 0), committed=False, given=(2_420, 2), version=5)
+    wire.end(name, (2_420, 0), granted=(2_420, 1), version=5)
+    return wire.end(name, (2_420, 0), committed=False, granted=(2_420, 2), version=5)
 
 
 @answer("generation-answer")

@@ -21,8 +21,8 @@ _LOOKED_INTO: Final = ("everywhere-0", "__consumer_offsets-0", "__transaction_st
 
 def folders(tree: Tree, below: str = "") -> list[str]:
     """The partitions' folders with records, of the whole directory or below `broker-N/`."""
-    found = dict.fromkeys(path.rpartition("/")[0] for path in tree.find(f"{below}*/*.log"))
-    return [each for each in found if partition_of(each.rpartition("/")[2]) is not None]
+    with_logs = dict.fromkeys(path.rpartition("/")[0] for path in tree.find(f"{below}*/*.log"))
+    return [each for each in with_logs if partition_of(each.rpartition("/")[2]) is not None]
 
 
 def files(tree: Tree, folder: str) -> list[str]:
@@ -60,9 +60,9 @@ def exchanged(tree: Tree) -> Iterator[Fault]:
             place = [path for path in own if _kind(path) == kind][-1]
             sources = {"of its partition": [folder], "of its topic": same_topic[:1], "of another topic": others}
             for where, places in sources.items():
-                found = _another(tree, place, kind, places)
-                if found is not None:
-                    yield Fault("exchanged", f"{place}: {where}", {place: tree.read(found)})
+                source = _another(tree, place, kind, places)
+                if source is not None:
+                    yield Fault("exchanged", f"{place}: {where}", {place: tree.read(source)})
 
 
 def _another(tree: Tree, place: str, kind: str, places: Sequence[str]) -> str | None:

@@ -37,8 +37,8 @@ class Store:
     def keys(self, bucket: str) -> list[str]:
         """All keys of a bucket, in their order."""
         root = self.folder / bucket
-        found = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-        return sorted([*found, *(name.partition("/")[2] for name in self.markers if name.startswith(f"{bucket}/"))])
+        stored = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+        return sorted([*stored, *(name.partition("/")[2] for name in self.markers if name.startswith(f"{bucket}/"))])
 
     def get(self, name: str) -> bytes | None:
         """An object's bytes, by bucket and key."""
@@ -135,17 +135,17 @@ class Handler(BaseHTTPRequestHandler):
         """A page of keys, and of their beginnings up to the delimiter."""
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
         after, most = self.query.get("continuation-token", ""), int(self.query.get("max-keys", _PAGE))
-        found: dict[str, bool] = {}
+        entries: dict[str, bool] = {}
         for key in self.store.keys(bucket):
             if key.startswith(prefix):
                 head, cut, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
-                found[prefix + head + cut if cut else key] = bool(cut)
-        names = sorted(name for name in found if name > after)
+                entries[prefix + head + cut if cut else key] = bool(cut)
+        names = sorted(name for name in entries if name > after)
         page, more = names[:most], len(names) > most
         lines = [f"<IsTruncated>{str(more).lower()}</IsTruncated><KeyCount>{len(page)}</KeyCount>"]
         lines += [f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>"] if more else []
         for name in page:
-            if found[name]:
+            if entries[name]:
                 lines.append(f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>")
             elif (content := self.store.get(f"{bucket}/{name}")) is not None:
                 lines.append(
@@ -177,13 +177,13 @@ class Handler(BaseHTTPRequestHandler):
         if "uploads" in self.query:
             upload = str(next(self.store.numbers))
             self.store.uploads[upload] = {}
-            made = f"{about}<UploadId>{upload}</UploadId>"
-            self.reply(HTTPStatus.OK, _xml("InitiateMultipartUploadResult", made))
+            result = f"{about}<UploadId>{upload}</UploadId>"
+            self.reply(HTTPStatus.OK, _xml("InitiateMultipartUploadResult", result))
         elif (done := self.query.get("uploadId")) is not None:
             content = b"".join(part for _, part in sorted(self.store.uploads.pop(done).items()))
             self.store.put(self.name, content)
-            made = f"{about}<ETag>{_etag(content)}</ETag>"
-            self.reply(HTTPStatus.OK, _xml("CompleteMultipartUploadResult", made))
+            result = f"{about}<ETag>{_etag(content)}</ETag>"
+            self.reply(HTTPStatus.OK, _xml("CompleteMultipartUploadResult", result))
         else:
             for name in re.findall(r"<Key>([^<]*)</Key>", self.body.decode()):
                 self.store.remove(f"{bucket}/{unescape(name)}")

@@ -124,8 +124,8 @@ def properties(tree: Tree) -> Iterator[Fault]:
     for path, between in (("meta.properties", "="), ("in-0/partition.metadata", ": ")):
         lines = tree.read(path).decode().splitlines()
         for number, line in enumerate(lines):
-            name, found, value = line.partition(between)
-            if not found:
+            name, separator, value = line.partition(between)
+            if not separator:
                 continue
             changes = {"another": "7" if value.isdigit() else value[::-1], "emptied": "", "garbled": "?" + value[1:]}
             for how, wrong in changes.items():

@@ -349,8 +349,8 @@ def permitted(cluster: ReleaseCluster, admin: AdminClient) -> None:
             done.result(PATIENCE_S)
     where, allowed = ResourcePatternType.LITERAL, (AclOperation.READ, AclPermissionType.ALLOW)
     rules = [AclBinding(ResourceType.TOPIC, name, where, f"User:{name}", "*", *allowed) for name in ("a", "b")]
-    for made in admin.create_acls(rules).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_acls(rules).values():
+        creation.result(PATIENCE_S)
     which = AclBindingFilter(
         ResourceType.TOPIC, "a", ResourcePatternType.LITERAL, None, None,  # type: ignore[arg-type]  # of anyone
         AclOperation.ANY, AclPermissionType.ANY,
@@ -399,7 +399,7 @@ def replicas(cluster: ReleaseCluster) -> None:
 def reassigned(cluster: ReleaseCluster, plan: list[list[int]]) -> None:
     """Move the replicas of `moves`, and wait for the end of it."""
     moves = [ReassignablePartition(number, each) for number, each in enumerate(plan)]
-    asked = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("moves", moves)])
+    request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("moves", moves)])
     controllers = [f"127.0.0.1:{port}" for port in cluster.ports]
 
     def over() -> bool:
@@ -412,7 +412,7 @@ def reassigned(cluster: ReleaseCluster, plan: list[list[int]]) -> None:
 
     for address in controllers:
         with closing(Wire(address)) as wire:
-            wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, asked)
+            wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
     until(over, "the end of the move", 60)
 
 
@@ -523,6 +523,6 @@ def live(folder: Path, release: str, name: str) -> list[Path]:
 
 
 if __name__ == "__main__":  # python -m tests.pipeline.sound_lives FOLDER RELEASE NAME
-    made = Path(sys.argv[1])
-    made.mkdir(parents=True)
-    live(made, sys.argv[2], sys.argv[3])
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True)
+    live(folder, sys.argv[2], sys.argv[3])

@@ -96,12 +96,12 @@ def commit_in_marker_less_partition(where: Planting, topic: str) -> Places:
     return {"transaction-open": {(OFFSETS, 0, at)}}
 
 
-def _group(*found: dict[str, Any]) -> Callable[[Planting, str], Places]:
+def _group(*records: dict[str, Any]) -> Callable[[Planting, str], Places]:
     """Group records in a row, the last of which is wrong."""
 
     def make(where: Planting, name: str) -> Places:
         log, at = where.shelf(OFFSETS, cleanup_policy="compact"), -1
-        for fields in found:
+        for fields in records:
             member = group.GroupMember("m", "client", "/127.0.0.1", 1000, 1000, b"", b"")
             wrong: dict[str, Any] = {"protocol_type": "consumer", "generation": 3, "protocol": "range", "leader": "m",
                     "current_state_timestamp_ms": where.tick(), "members": (member,)} | fields  # fmt: skip

@@ -117,12 +117,12 @@ def test_an_audit_finds_nothing_after_chaos(spark: SparkSession, tmp_path: Path)
     tables = DuckTables(str(tmp_path / "data"), None, SparkReader(spark))
     tables.register(records=True)
     findings = ask_all(tables.engine, chosen(has=["records"]))
-    found = totals(tables.engine)
+    audited = totals(tables.engine)
     tables.forget()
-    sys.stdout.write(f"{story}; audited: {found}\n")
+    sys.stdout.write(f"{story}; audited: {audited}\n")
     found_by = {finding.check.name: f"{finding.count} times: {finding.rows[:3]}" for finding in findings}
     if left_out := found_by.pop(LEFT_OUT, ""):
         sys.stdout.write(f"{LEFT_OUT}, {left_out}\n")
     answer = [f"{check}, {rows}" for check, rows in found_by.items()]
     assert not answer, "\n".join(answer)
-    assert found["records"] >= 3 * RECORDS
+    assert audited["records"] >= 3 * RECORDS

@@ -22,10 +22,10 @@ TOPIC, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 3, 4, 5
 
 
 @pytest.mark.parametrize(
-    ("source", "first", "found"),
+    ("source", "first", "count"),
     [(TOPIC, TOPIC, 1), (DEFAULT, STATIC_BROKER, 1), (DYNAMIC_DEFAULT_BROKER, DYNAMIC_DEFAULT_BROKER, 0)],
 )
-def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, found: int) -> None:
+def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, count: int) -> None:
     """But where the broker's own setting has just changed: Kafka 4.4.0 answered so, once."""
     synonym = {"name": "message.max.bytes", "value": "1048600", "source": first}
     config = {
@@ -37,11 +37,11 @@ def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, fo
     }
     result = {"resource_type": 2, "resource_name": "t", "configs": [config]}
     call = SimpleNamespace(request={"include_synonyms": True}, response={"results": [result]})
-    assert len(list(_settings(cast("Any", call)))) == found
+    assert len(list(_settings(cast("Any", call)))) == count
 
 
 @pytest.mark.parametrize(
-    ("elements", "found"),
+    ("elements", "count"),
     [
         ([{"name": "a", "parts": [1, 2]}, {"parts": [1, 2], "name": "a"}], 1),
         ([{"name": "a", "parts": [1, 2]}, {"name": "a", "parts": [1, 3]}], 0),
@@ -51,10 +51,10 @@ def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, fo
         ([7, 7], 1),
     ],
 )
-def test_a_list_has_no_element_twice(elements: list[object], found: int) -> None:
+def test_a_list_has_no_element_twice(elements: list[object], count: int) -> None:
     """Objects are equal in any order of their fields; elements that differ deep inside are not."""
     call = SimpleNamespace(id=1, api="DescribeGroups", request={}, response={"items": elements})
-    assert [each.what for each in faults_of(cast("Any", call))] == ["items has an element twice"] * found
+    assert [each.what for each in faults_of(cast("Any", call))] == ["items has an element twice"] * count
 
 
 def test_the_query_has_the_errors_of_produce_and_fetch() -> None:
@@ -70,14 +70,14 @@ def shared(number: int, api: str, request: dict[str, Any], **response: Any) -> A
     part = {"partition_index": 0, "error_code": "NONE", "acknowledge_error_code": "NONE", **response}
     got = {"error_code": "NONE", "acquisition_lock_timeout_ms": 30000,
            "responses": [{"topic_id": TOPIC_ID, "partitions": [part]}]}  # fmt: skip
-    asked = {"group_id": "g", "member_id": "m", "share_session_epoch": number - 1,
-             "topics": [{"topic_id": TOPIC_ID, "partitions": [{"partition_index": 0, **request}]}]}  # fmt: skip
-    return answered(number, api, 1, asked, got)
+    body = {"group_id": "g", "member_id": "m", "share_session_epoch": number - 1,
+            "topics": [{"topic_id": TOPIC_ID, "partitions": [{"partition_index": 0, **request}]}]}  # fmt: skip
+    return answered(number, api, 1, body, got)
 
 
 @pytest.mark.parametrize("small", [True, False])
-@pytest.mark.parametrize(("acknowledged", "found"), [(150_000, 0), (200_001, 1)])
-def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknowledged: int, found: int) -> None:
+@pytest.mark.parametrize(("acknowledged", "count"), [(150_000, 0), (200_001, 1)])
+def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknowledged: int, count: int) -> None:
     """A batch that is compressed may have them, and a broker acquires it as a whole."""
     groups = ShareGroups()
     run = {"first_offset": 5, "last_offset": 200_000, "delivery_count": 1}
@@ -89,30 +89,30 @@ def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknow
         shared(2, "ShareAcknowledge", {"acknowledgement_batches": [ack]}),
     ):
         assert list(groups.note(call)) == []
-    assert [each.offset for each in groups.faults()] == [acknowledged] * found
+    assert [each.offset for each in groups.faults()] == [acknowledged] * count
 
 
 def joined(number: int, protocol: str) -> Any:
     """A JoinGroup of the first generation of `g`."""
     got = {"error_code": "NONE", "generation_id": 1, "protocol_name": protocol, "member_id": f"m{number}"}
-    asked = {"group_id": "g", "member_id": "", "protocol_type": "consumer"}
-    return answered(number, "JoinGroup", 9, asked, got)
+    request = {"group_id": "g", "member_id": "", "protocol_type": "consumer"}
+    return answered(number, "JoinGroup", 9, request, got)
 
 
-@pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(3, False, [3]), (3, True, []), (700, False, [])])
-def test_a_group_that_was_deleted_begins_with_any_protocol(at_s: int, is_deleted: bool, found: list[int]) -> None:
+@pytest.mark.parametrize(("at_s", "is_deleted", "faulty_ids"), [(3, False, [3]), (3, True, []), (700, False, [])])
+def test_a_group_that_was_deleted_begins_with_any_protocol(at_s: int, is_deleted: bool, faulty_ids: list[int]) -> None:
     """By an administrator, or by its coordinator ten minutes after its last member left; else a generation has one."""
     generations = Generations()
     deletion = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
     for call in (joined(1, "range"), *([deletion] if is_deleted else []), joined(at_s, "cooperative-sticky")):
         assert list(generations.note(call)) == []
-    assert [each.id for each in generations.faults()] == found
+    assert [each.id for each in generations.faults()] == faulty_ids
 
 
 def of_a_member(number: int, api: str, version: int, generation: int = 1, **answer: Any) -> Any:
     """A call of the member `m` of the group `g`."""
-    asked = {"group_id": "g", "member_id": "m", "generation_id": generation}
-    return answered(number, api, version, asked, {"error_code": "NONE", **answer})
+    request = {"group_id": "g", "member_id": "m", "generation_id": generation}
+    return answered(number, api, version, request, {"error_code": "NONE", **answer})
 
 
 def joins(number: int, generation: int) -> Any:
@@ -124,24 +124,24 @@ LEAVES = of_a_member(2, "LeaveGroup", 1)
 
 
 @pytest.mark.parametrize(
-    ("calls", "found"),
+    ("calls", "faulty_ids"),
     [
         ([joins(1, 1), LEAVES, of_a_member(3, "Heartbeat", 4)], [3]),
         ([joins(1, 1), of_a_member(2, "Heartbeat", 4), LEAVES], []),
         ([joins(1, 1), LEAVES, joins(3, 3), of_a_member(4, "Heartbeat", 4)], []),
     ],
 )
-def test_a_member_that_has_left_is_gone(calls: list[Any], found: list[int]) -> None:
+def test_a_member_that_has_left_is_gone(calls: list[Any], faulty_ids: list[int]) -> None:
     """A member that has left is not expected in the group unless it joins again."""
     generations = Generations()
     assert [fault for call in calls for fault in generations.note(call)] == []
-    assert [each.id for each in generations.faults()] == found
+    assert [each.id for each in generations.faults()] == faulty_ids
 
 
 def ends(number: int, version: int, *, committed: bool, epoch: int = 0) -> Any:
     """EndTxn of the transactional id `x`."""
-    asked = {"transactional_id": "x", "producer_id": 4, "producer_epoch": epoch, "committed": committed}
-    return answered(number, "EndTxn", version, asked, {"error_code": "NONE", "producer_id": -1, "producer_epoch": -1})
+    request = {"transactional_id": "x", "producer_id": 4, "producer_epoch": epoch, "committed": committed}
+    return answered(number, "EndTxn", version, request, {"error_code": "NONE", "producer_id": -1, "producer_epoch": -1})
 
 
 ADDS = answered(
@@ -151,7 +151,7 @@ ADDS = answered(
 
 
 @pytest.mark.parametrize(
-    ("calls", "found"),
+    ("calls", "faulty_ids"),
     [
         ([ends(1, 4, committed=True), ends(3, 4, committed=False)], [3]),
         ([ends(1, 4, committed=True), ADDS, ends(3, 4, committed=False)], []),
@@ -160,18 +160,18 @@ ADDS = answered(
         ([ends(1, 5, committed=False), ends(3, 5, committed=True, epoch=1)], []),
     ],
 )
-def test_a_transaction_ends_once(calls: list[Any], found: list[int]) -> None:
+def test_a_transaction_ends_once(calls: list[Any], faulty_ids: list[int]) -> None:
     """A repetition is answered like the first request; the next transaction ends as it likes."""
     transactions = Transactions()
-    assert [fault.id for call in calls for fault in transactions.note(call)] == found
+    assert [fault.id for call in calls for fault in transactions.note(call)] == faulty_ids
 
 
-@pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(5, False, 1), (5, True, 0), (700, False, 0)])
-def test_a_group_that_was_deleted_is_in_no_list(at_s: int, is_deleted: bool, found: int) -> None:
+@pytest.mark.parametrize(("at_s", "is_deleted", "count"), [(5, False, 1), (5, True, 0), (700, False, 0)])
+def test_a_group_that_was_deleted_is_in_no_list(at_s: int, is_deleted: bool, count: int) -> None:
     """Though members had it before, and have one of its name afterwards."""
     groups = Groups()
     deletion = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
     listing = answered(3, "ListGroups", 5, {}, {"error_code": "NONE", "groups": []})
     for call in (joined(1, "range"), *([deletion] if is_deleted else []), listing, joined(at_s, "range")):
         assert list(groups.note(call)) == []
-    assert len(list(group_lists.faults_of(listing, groups))) == found
+    assert len(list(group_lists.faults_of(listing, groups))) == count

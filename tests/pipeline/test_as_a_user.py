@@ -26,12 +26,12 @@ from understudy.java import find_java
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
 
-def found(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:
+def findings_of(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:
     """The checks that found something."""
     tables = DuckTables(str(data), str(journal) if journal else None, SparkReader(spark))
     tables.register(records=True)
-    asked = chosen(only, has=["records", "journal"] if journal else ["records"])
-    names = {finding.check.name for finding in ask_all(tables.engine, asked)}
+    checks = chosen(only, has=["records", "journal"] if journal else ["records"])
+    names = {finding.check.name for finding in ask_all(tables.engine, checks)}
     tables.forget()
     return names
 
@@ -43,7 +43,7 @@ def test_a_clean_run_of_ours_has_no_findings_and_a_flipped_bit_has(spark: SparkS
     traffic.make(server.ready.bootstrap_servers[0])
     seen = traffic.read(server.ready.bootstrap_servers[0])
     server.stop()
-    assert found(spark, data, journal) == set()
+    assert findings_of(spark, data, journal) == set()
     out, again = tmp_path / "out", tmp_path / "again"
     load(spark, out, export.export(spark, str(data), str(out)), again)
     server = start(data_dir=again)
@@ -51,7 +51,7 @@ def test_a_clean_run_of_ours_has_no_findings_and_a_flipped_bit_has(spark: SparkS
     server.stop()
     log = min((data / "plain-0").glob("*.log"))
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
-    assert found(spark, data, only=("batch-crc",)) == {"batch-crc"}
+    assert findings_of(spark, data, only=("batch-crc",)) == {"batch-crc"}
 
 
 def test_an_export_is_registered_by_the_command(tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_a_clean_run_of_kafka_has_no_findings(spark: SparkSession, tmp_path: Pat
         traffic.make(node.bootstrap)
     finally:
         node.stop()
-    assert found(spark, node.data) == set()
+    assert findings_of(spark, node.data) == set()

@@ -23,7 +23,7 @@ from tests.pipeline import (
 )
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
-from tests.pipeline.log_faults import Found
+from tests.pipeline.log_faults import LogFinding
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
@@ -36,45 +36,45 @@ def everything_on(spark: SparkSession) -> SparkReader:
 @pytest.fixture(scope="module", params=["duckdb", "spark"])
 def of_logs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[set[Found], Report, str]]:
+) -> Iterator[tuple[set[LogFinding], Report, str]]:
     """What was planted in a directory, what all checks of logs found, and the page that shows it."""
     root = tmp_path_factory.mktemp("planted") / "data"
     wanted = log_faults.planted(root)
     on_spark = request.param == "spark"
     tables = DuckTables(str(root), None, everything_on(request.getfixturevalue("spark")) if on_spark else None)
     tables.register(records=True)
-    asked = chosen(has=["records"])
-    report = Report(str(root), None, asked, ask_all(tables.engine, asked), totals(tables.engine))
+    checks = chosen(has=["records"])
+    report = Report(str(root), None, checks, ask_all(tables.engine, checks), totals(tables.engine))
     yield wanted, report, html_report.as_html(report, html_report.draw(tables.engine, report.findings))
     tables.forget()
 
 
 @pytest.mark.parametrize("of_logs", ["spark"], indirect=True)
-def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[LogFinding], Report, str]) -> None:
     """Faults of every file and field beside topics that are odd and right: each at its place, under its own name.
 
     On DuckDB in test_small.py.
     """
     wanted, report, _ = of_logs
-    found = [
-        Found(finding.check.name, row["topic"], row["partition"], row.get("offset"))
+    reported = [
+        LogFinding(finding.check.name, row["topic"], row["partition"], row.get("offset"))
         for finding in report.findings
         for row in finding.rows
     ]
-    assert set(found) == wanted
+    assert set(reported) == wanted
 
 
 @pytest.mark.parametrize("of_logs", ["spark"], indirect=True)
-def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[LogFinding], Report, str]) -> None:
     """Every check, row by row and column by column, and the same picture."""
     _, report, page = of_logs
     tables = DuckTables(report.path)
     tables.register(records=True)
-    found = ask_all(tables.engine, report.checks)
-    assert [comparable(each) for each in found] == [comparable(each) for each in report.findings]
+    findings = ask_all(tables.engine, report.checks)
+    assert [comparable(each) for each in findings] == [comparable(each) for each in report.findings]
     assert totals(tables.engine) == report.totals
-    other = Report(report.path, None, report.checks, found, report.totals)
-    drawn = html_report.draw(tables.engine, found)
+    other = Report(report.path, None, report.checks, findings, report.totals)
+    drawn = html_report.draw(tables.engine, findings)
     tables.forget()
     assert len(html_report.as_html(other, drawn)) == pytest.approx(len(page), rel=0.01)
 
@@ -111,19 +111,19 @@ def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession,
     assert _between_brokers(spark, tmp_path / "clean", wanted) == set()
 
 
-def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Found) -> broker_faults.Found:
+def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Expected) -> broker_faults.Expected:
     tables = DuckTables(str(root), None, everything_on(spark))
     tables.register()
-    found = [
+    reported = [
         (finding.check.name, row.get("what") or row.get("file") or row["topic"])
         for finding in ask_all(tables.engine, chosen(sorted({name for name, _ in wanted})))
         for row in finding.rows
     ]
     tables.forget()
-    return set(found)
+    return set(reported)
 
 
-def test_a_hanging_transaction_is_reported_with_what_it_pins(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_a_hanging_transaction_is_reported_with_what_it_pins(of_logs: tuple[set[LogFinding], Report, str]) -> None:
     """How old it is, how much waits behind it, and what its coordinator believes."""
     _, report, _ = of_logs
     rows = next(finding.rows for finding in report.findings if finding.check.name == "transaction-hanging")
@@ -133,7 +133,7 @@ def test_a_hanging_transaction_is_reported_with_what_it_pins(of_logs: tuple[set[
     assert unknown["age_ms"] > finished["age_ms"] > 0
 
 
-def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[LogFinding], Report, str]) -> None:
     """It needs no other file, and every check has its place in it."""
     _, report, text = of_logs
     assert text.index("<svg") < text.index("What was found") < text.index("id='batch-crc'")
@@ -150,9 +150,9 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
     tables.register()
     checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
     findings = ask_all(tables.engine, checks)
-    found = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
+    reported = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
     tables.forget()
-    assert sorted(found) == sorted(wanted)
+    assert sorted(reported) == sorted(wanted)
     small = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
     small.register()
     assert [comparable(each) for each in ask_all(small.engine, checks)] == [comparable(each) for each in findings]
@@ -190,7 +190,7 @@ def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert "no journal there" in capsys.readouterr().err
 
 
-def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_reports_as_table_json_and_junit(of_logs: tuple[set[LogFinding], Report, str]) -> None:
     """Table, JSON and JUnit report the same findings."""
     import json  # noqa: PLC0415 - for this test alone
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - as above

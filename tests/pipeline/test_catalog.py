@@ -46,8 +46,8 @@ def exported(folder: Path, *, producers: bool = False) -> tuple[Store, Manifest]
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
     """In the order of topic, partition and offset, without what not every row has."""
-    found = [{name: row[name] for name in KEPT} for row in table.to_pylist()]
-    return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+    kept = [{name: row[name] for name in KEPT} for row in table.to_pylist()]
+    return sorted(kept, key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
 
 def delta(folder: Path) -> pa.Table:

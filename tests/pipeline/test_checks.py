@@ -31,19 +31,19 @@ from understudy.cli import main
 def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     """A check that was never seen to find something may find nothing, ever."""
     of_identities = {name for name, check in checks().items() if "id" in check.needs}
-    assert of_identities == {found.check for found in identity_faults.planted(tmp_path / "identities")}
+    assert of_identities == {finding.check for finding in identity_faults.planted(tmp_path / "identities")}
     of_histories = {name for name, check in checks().items() if "history" in check.needs}
     assert of_histories == NAMES | {"history-absent"}
     of_clusters = {name for name, check in checks().items() if {"live", "counts"} & check.needs}
-    assert of_clusters == {name for name, _ in live_faults.FOUND}
+    assert of_clusters == {name for name, _ in live_faults.FINDINGS}
     of_logs = {name for name, check in checks().items() if not check.needs - {"records"}}
     between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
     between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
     of_files = {check for check, _ in FAULTS.values()}
-    planted = {found.check for found in log_faults.planted(tmp_path / "data")}
+    planted = {finding.check for finding in log_faults.planted(tmp_path / "data")}
     assert of_logs == planted | between_brokers | of_files
     assert set(checks()) - of_logs - of_identities - of_clusters - of_histories == {
-        found.check for found in journal_faults.planted(*_folders(tmp_path))
+        finding.check for finding in journal_faults.planted(*_folders(tmp_path))
     }
 
 
@@ -118,25 +118,27 @@ OF_ANOTHER_FORM = {
 
 def test_a_setting_is_invalid_where_the_broker_refuses_it() -> None:
     """Every setting of topics, groups and client metrics subscriptions, each with many values."""
-    given = [
+    settings = [
         (int(kind), name, text)
         for kind, table in ((2, TOPIC), (16, CLIENT_METRICS), (32, GROUP))
         for name in sorted(set(table) - OF_ANOTHER_FORM)
         for text in TEXTS
     ]
-    refused = {(kind, name, text) for kind, name, text in given if _refused(kind, name, text)}
+    refused = {(kind, name, text) for kind, name, text in settings if _refused(kind, name, text)}
     shape = ("resource_type", "resource_name", "name", "value")
-    records = [json.dumps(dict(zip(shape, (kind, "r", *each), strict=True))) for kind, *each in given]
-    offsets = pa.array(range(len(given)), pa.int64())
+    records = [json.dumps(dict(zip(shape, (kind, "r", *each), strict=True))) for kind, *each in settings]
+    offsets = pa.array(range(len(settings)), pa.int64())
     engine = DuckEngine()
     engine.table(
-        "state_metadata", pa.table({"offset": offsets, "type": ["ConfigRecord"] * len(given), "record": records})
+        "state_metadata", pa.table({"offset": offsets, "type": ["ConfigRecord"] * len(settings), "record": records})
     )
     engine.view("setting_rules", view("setting_rules"))
-    found = {given[offset] for offset in engine.rows(checks()["setting-invalid"].sql).column("offset").to_pylist()}
+    reported = {
+        settings[offset] for offset in engine.rows(checks()["setting-invalid"].sql).column("offset").to_pylist()
+    }
     engine.close()
-    assert {each for each in refused - found if each[1:] not in OF_OLDER_BROKERS} == set()
-    assert found - refused == set()
+    assert {each for each in refused - reported if each[1:] not in OF_OLDER_BROKERS} == set()
+    assert reported - refused == set()
     assert len(refused) > 500
 
 
@@ -164,15 +166,15 @@ def test_the_files_beside_the_log_are_read(tmp_path: Path) -> None:
     where = Planting(tmp_path / "data")
     log_faults.clean(where)
     where.close()
-    found = {(each.topic, each.partition): each for each in Tree(str(tmp_path / "data")).partitions()}
-    assert found["wrapped", 0].log_start == 1
-    assert found["compacted", 0].cleaned_to == 23
-    assert found["orders", 0].last_segment_base > found["orders", 0].first_segment_base == 0
+    partitions = {(each.topic, each.partition): each for each in Tree(str(tmp_path / "data")).partitions()}
+    assert partitions["wrapped", 0].log_start == 1
+    assert partitions["compacted", 0].cleaned_to == 23
+    assert partitions["orders", 0].last_segment_base > partitions["orders", 0].first_segment_base == 0
     beside = BrokerFiles()
     beside.look(Tree(str(tmp_path / "data")))
     answer = [(each["epoch"], each["start_offset"]) for each in beside.epochs if each["topic"] == "epochs"]
     assert (answer, beside.unreadable) == ([(0, 0), (3, 2)], [])
-    assert found["started", 0].high_watermark == 104
+    assert partitions["started", 0].high_watermark == 104
 
 
 def test_index_entries_are_those_that_were_written(tmp_path: Path) -> None:
@@ -188,8 +190,8 @@ def test_index_entries_are_those_that_were_written(tmp_path: Path) -> None:
     path = tmp_path / "data" / "t-0" / "00000000000000000100.index"
     path.write_bytes(path.read_bytes() + bytes(80))
     directory = str(tmp_path / "data")
-    found = index_entries(directory, "t-0/00000000000000000100.index").to_pylist()
-    assert [(row["position"], row["offset"]) for row in found] == expected
+    entries = index_entries(directory, "t-0/00000000000000000100.index").to_pylist()
+    assert [(row["position"], row["offset"]) for row in entries] == expected
     aborted = index_entries(directory, "t-0/00000000000000000100.txnindex").to_pylist()
     assert [(row["producer_id"], row["first_offset"], row["last_offset"]) for row in aborted] == [(1, 100, 115)]
 

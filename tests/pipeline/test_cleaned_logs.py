@@ -18,7 +18,7 @@ from storage.producers.state import BatchRange, ProducerEntry
 from tests.pipeline.fault_files import STEP_MS, T0_MS, Planting, topic_id_of
 
 
-def found(root: Path, *names: str) -> dict[str, list[int | None]]:
+def findings_of(root: Path, *names: str) -> dict[str, list[int | None]]:
     """The offsets that each check reports (default: all), information left out."""
     tables = DuckTables(str(root))
     tables.register(records=True)
@@ -49,23 +49,23 @@ def moved(root: Path) -> None:
     raw = path.read_bytes()
     base = list(batches(raw))[-1].next_offset
     record = metadata.PartitionChangeRecord(0, topic_id_of("latest"), replicas=(1,), isr=(1,), leader=1)
-    made = Record(base, T0_MS + 10**6, None, metadata.encode(record)[1])
-    path.write_bytes(raw + build_batch([made], base_offset=base, partition_leader_epoch=0))
+    change = Record(base, T0_MS + 10**6, None, metadata.encode(record)[1])
+    path.write_bytes(raw + build_batch([change], base_offset=base, partition_leader_epoch=0))
 
 
 def test_gaps_that_a_replica_has_copied_are_no_finding(tmp_path: Path) -> None:
     """The same gaps are one where no replica was moved, since its own cleaner has not been there."""
     with_gaps(tmp_path)
-    assert found(tmp_path) == {"offset-hole": [10], "sequence-gap": [10]}
+    assert findings_of(tmp_path) == {"offset-hole": [10], "sequence-gap": [10]}
     moved(tmp_path)
-    assert found(tmp_path) == {}
+    assert findings_of(tmp_path) == {}
 
 
 def test_gaps_are_not_judged_without_a_checkpoint_of_the_cleaner(tmp_path: Path) -> None:
     """A directory that was loaded from elsewhere has none, and the gaps of where it came from."""
     with_gaps(tmp_path)
     (tmp_path / CLEANER).unlink()
-    assert "offset-hole" not in found(tmp_path)
+    assert "offset-hole" not in findings_of(tmp_path)
 
 
 def snapshot_of(last_offset: int, epoch: int) -> bytes:
@@ -91,7 +91,7 @@ def test_a_snapshot_may_name_a_batch_that_the_cleaner_has_removed(
     where.cleaned("latest", 0, 9)
     where.written_last[f"latest-0/{6:020d}.snapshot"] = snapshot_of(last_offset, epoch)
     where.close()
-    assert found(tmp_path) == ({"producer-snapshot": [6]} if is_wrong else {})
+    assert findings_of(tmp_path) == ({"producer-snapshot": [6]} if is_wrong else {})
 
 
 def only_metadata(where: Planting) -> None:
@@ -112,7 +112,7 @@ def test_the_last_high_watermarks_stay_where_no_partition_is_left(
     fill(where)
     where.checkpoints[HIGH_WATERMARK, "moved-away", 0] = 7
     where.close()
-    assert set(found(tmp_path)) == set(expected)
+    assert set(findings_of(tmp_path)) == set(expected)
 
 
 def emptied(offset: int) -> bytearray:
@@ -137,7 +137,7 @@ def test_a_marker_may_be_removed_and_its_batch_kept(
     shelf.data(3)
     where.cleaned("latest", 0, cleaned_to)
     where.close()
-    assert found(tmp_path, "marker-malformed") == expected
+    assert findings_of(tmp_path, "marker-malformed") == expected
 
 
 @pytest.mark.parametrize(("is_cut", "listed_first", "expected"), [(True, 0, []), (True, 4, [3]), (False, 3, [0])])
@@ -158,7 +158,7 @@ def test_an_aborted_transaction_whose_beginning_is_gone_is_listed_rightly(
     if is_cut:
         for path in (tmp_path / "orders-0").glob(f"{0:020d}.*"):
             path.unlink()
-    assert found(tmp_path, "index-transaction") == ({"index-transaction": expected} if expected else {})
+    assert findings_of(tmp_path, "index-transaction") == ({"index-transaction": expected} if expected else {})
 
 
 @pytest.mark.parametrize("checkpoint", [0, 1, 3])
@@ -176,7 +176,7 @@ def test_a_log_starts_with_its_first_segment_though_the_checkpoint_is_before(tmp
     where.close()
     for path in (tmp_path / "orders-0").glob(f"{0:020d}.*"):
         path.unlink()
-    assert found(tmp_path) == {}
+    assert findings_of(tmp_path) == {}
 
 
 @pytest.mark.parametrize(("stable", "expected"), [(1, {}), (4, {"index-transaction": [3]})])
@@ -192,7 +192,7 @@ def test_the_last_stable_offset_of_an_index_may_lie_before_the_log(
     shelf.segment.txn_index.append(AbortedTransaction(5, 3, marker, stable))
     shelf.marker(6, 0, committed=True)
     where.close()
-    assert found(tmp_path, "index-transaction") == expected
+    assert findings_of(tmp_path, "index-transaction") == expected
 
 
 @pytest.mark.parametrize(("begun", "expected"), [(0, {}), (4, {"producer-snapshot": [6]})])
@@ -209,7 +209,7 @@ def test_an_open_transaction_of_a_snapshot_may_begin_before_the_log(
     entry = ProducerEntry(5, 0, (batch,), -1, T0_MS + STEP_MS + 2, begun)
     where.written_last[f"orders-0/{6:020d}.snapshot"] = bytes(encode_snapshot([entry]))
     where.close()
-    assert found(tmp_path, "producer-snapshot") == expected
+    assert findings_of(tmp_path, "producer-snapshot") == expected
 
 
 def first_batch_gone(where: Planting) -> None:
@@ -251,4 +251,4 @@ def test_what_was_cleaned_is_not_missing_at_the_beginning_of_an_epoch(
     where = Planting(tmp_path)
     fill(where)
     where.close()
-    assert found(tmp_path, "sequence-start") == expected
+    assert findings_of(tmp_path, "sequence-start") == expected

@@ -66,7 +66,7 @@ def sound() -> list[Line]:
     ]  # fmt: skip
 
 
-def found(folder: Path, histories: Sequence[Sequence[Line]]) -> list[set[str]]:
+def findings_of(folder: Path, histories: Sequence[Sequence[Line]]) -> list[set[str]]:
     """The checks that each history breaks; all are asked at once, each with topics and clients of its own."""
     for number, lines in enumerate(histories):
         own = [
@@ -124,7 +124,7 @@ def faults() -> Iterator[tuple[str, int, list[Line]]]:
 def test_a_sound_history_is_no_finding(tmp_path: Path) -> None:
     """With a record that was not acknowledged, a refused one, and transactions of each outcome."""
     appeared = [*sound()[:-1], {"client": "d", "event": "polled", "id": "lost", **place(11)}, sound()[-1]]
-    assert found(tmp_path, [sound(), appeared]) == [set(), set()]
+    assert findings_of(tmp_path, [sound(), appeared]) == [set(), set()]
 
 
 ALLOWED = {
@@ -172,7 +172,7 @@ UNFOUND = 94
 def test_faults_made_from_the_format_are_found(tmp_path: Path) -> None:
     """Walks all lines and fields; the others leave a history that may be, for the reasons in `ALLOWED`."""
     walked = list(faults())
-    broken = found(tmp_path, [lines for _, _, lines in walked])
+    broken = findings_of(tmp_path, [lines for _, _, lines in walked])
     lines = sound()
     unfound = [(what, lines[at]) for (what, at, _), names in zip(walked, broken, strict=True) if not names]
     kinds = {(what, line["event"]) for what, line in unfound}
@@ -183,21 +183,21 @@ def test_faults_made_from_the_format_are_found(tmp_path: Path) -> None:
     assert {name for names in broken for name in names} == NAMES - {"history-lost"} - ENDS
     lost = [each for each in lines if (each["event"], each.get("id")) != ("polled", "b")]
     (tmp_path / "lost").mkdir()
-    assert "history-lost" in found(tmp_path / "lost", [lost])[0]
+    assert "history-lost" in findings_of(tmp_path / "lost", [lost])[0]
 
 
 def copied() -> list[Line]:
     """A producer, a program that copies its records to another topic, and what was the case at the end."""
 
     def copy(at: int) -> list[Line]:
-        made = {"client": "x", "id": f"copy of {at}", "topic": "u"}
+        record = {"client": "x", "id": f"copy of {at}", "topic": "u"}
         source = {"source_topic": "t", "source_id": f"r{at}", "group": "g"}
         placed = {**place(at), "topic": "u"}
         return [
-            {"event": "sent", "transaction": str(at), **source, **made},
-            {"event": "acknowledged", **made, **placed},
+            {"event": "sent", "transaction": str(at), **source, **record},
+            {"event": "acknowledged", **record, **placed},
             {"event": "ended", "client": "x", "transaction": str(at), "outcome": "committed"},
-            {"event": "polled", **made, **placed, "client": "log", "isolation": "read_committed"},
+            {"event": "polled", **record, **placed, "client": "log", "isolation": "read_committed"},
         ]
 
     read = [{"event": "polled", "client": "c", "id": f"r{at}", **place(at)} for at in range(3)]
@@ -234,7 +234,7 @@ def ends() -> Iterator[tuple[str, list[Line]]]:
 def test_how_a_program_ended_is_checked(tmp_path: Path) -> None:
     """A call that did not return, a commit that is gone, records that never came, and copies: too few or too many."""
     cases = list(ends())
-    sound_one, *broken = found(tmp_path, [copied(), *(lines for _, lines in cases)])
+    sound_one, *broken = findings_of(tmp_path, [copied(), *(lines for _, lines in cases)])
     assert sound_one == set()
     for (name, _), names in zip(cases, broken, strict=True):
         assert name in names

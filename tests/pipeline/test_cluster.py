@@ -127,7 +127,7 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[Standalone, dict[str, str
     master = running.master
     journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     logs = [path for path in (tmp_path / "data").glob("*/*.log") if not path.parent.name.startswith("__")]
-    records = sum(found.num_rows for path in logs for found in read_segments(path))
+    records = sum(batch.num_rows for path in logs for batch in read_segments(path))
 
     def understudy(*arguments: str) -> tuple[int, str]:
         done = run(environment, tmp_path, "-m", "understudy", *arguments, "--master", master)
@@ -146,7 +146,7 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[Standalone, dict[str, str
     assert (code, output.partition(" ")[0]) == (0, str(records)), output
     code, output = understudy("load", "out", "--to", "again")
     assert (code, output.partition(" ")[0]) == (0, str(records)), output
-    assert sum(found.num_rows for found in read_segments(tmp_path / "again") if found.num_rows) >= records
+    assert sum(batch.num_rows for batch in read_segments(tmp_path / "again") if batch.num_rows) >= records
 
 
 def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[str, str]], tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[
     program = tmp_path / "program.py"
     program.write_text("import sys\nfrom understudy.cli import main\nsys.exit(main(sys.argv[1:]))\n")
     options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
-    asked = ["audit", "data", "--format", "json", "--quiet", "--out"]
+    command = ["audit", "data", "--format", "json", "--quiet", "--out"]
     before = set(running.folder.glob("worker-1/app-*"))
     with subprocess.Popen(
-        [submit, "--master", running.master, *options, program, *asked, "cluster.json", "--master", running.master],
+        [submit, "--master", running.master, *options, program, *command, "cluster.json", "--master", running.master],
         cwd=tmp_path,
         env={**environment, "JAVA_HOME": str(find_java()), "PYSPARK_DRIVER_PYTHON": sys.executable},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -180,7 +180,7 @@ def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[
             pause.wait(0.05)
         running.kill(1)
         assert driver.wait(900) == 1
-    here = run(environment, tmp_path, "-m", "understudy", *asked, "here.json")
+    here = run(environment, tmp_path, "-m", "understudy", *command, "here.json")
     assert here.returncode == 1, here.stderr
     there, own = (json.loads((tmp_path / name).read_text()) for name in ("cluster.json", "here.json"))
     assert there["totals"] == own["totals"]

@@ -77,7 +77,8 @@ def _begin(wiring: Wiring, release: int) -> tuple[Wire, tuple[int, int]]:
 def release_of(whole: run.Run, version: str) -> run.Run:
     """The run that a journal of one release alone would give."""
     parts: dict[str, run.Rows] = {
-        name: [row for row in found if row["software_version"] == version] for name, found in whole.parts.items()
+        name: [row for row in part_rows if row["software_version"] == version]
+        for name, part_rows in whole.parts.items()
     }
     broken = [each for each in whole.broken if each.version == version]
     return replace(whole, journal=f"release-{version}", parts=parts, broken=broken)
@@ -110,8 +111,8 @@ def compared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def rows(of: run.Run, part: str, software: str = "lib", **wanted: Any) -> list[dict[str, Any]]:
     """A client's rows of a part."""
-    found = [row for row in of.parts[part] if row["software"] == software]
-    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+    of_client = [row for row in of.parts[part] if row["software"] == software]
+    return [row for row in of_client if all(row[name] == value for name, value in wanted.items())]
 
 
 def test_clients_are_distinguished_by_the_software_that_they_name(compared: Conformance) -> None:
@@ -155,16 +156,16 @@ def test_each_client_has_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for module in (findings, run):
         monkeypatch.setattr(module, "ROWS_KEPT", 1)
     broken = looked_at(str(journal(tmp_path / "journal", tmp_path / "scratch")), None).broken
-    found = [(each.software, each.version, each.count, len(each.rows)) for each in broken if each.software == OTHER]
-    assert found == [(OTHER, "1", 1, 1), (OTHER, "2", 1, 1)]
+    evidence = [(each.software, each.version, each.count, len(each.rows)) for each in broken if each.software == OTHER]
+    assert evidence == [(OTHER, "1", 1, 1), (OTHER, "2", 1, 1)]
     assert all(each.rows and not any(name.startswith("spoken") for name in each.rows[0]) for each in broken)
 
 
 def test_two_runs_differ_where_they_do(compared: Conformance) -> None:
     """New breaches are worse; versions, reactions and latencies are other; what both have is no difference."""
     mine = [each for each in compared.changes if each.software == "lib"]
-    found = {(each.part, each.subject): (each.kind, each.before, each.now) for each in mine}
-    assert found == {
+    differences = {(each.part, each.subject): (each.kind, each.before, each.now) for each in mine}
+    assert differences == {
         ("invariants", "i03-sequence"): ("worse", "kept", "once"),
         ("invariants", "i32-no-metadata"): ("worse", "kept", "once"),
         ("clients", ""): ("other", "1", "2"),

@@ -87,11 +87,13 @@ def topic_created_twice(wiring: Wiring, name: str, is_wrong: bool) -> int:
 
 
 def _created(wire: Wire, name: str) -> int:
-    asked = {"name": name, "num_partitions": 3, "replication_factor": 1, "assignments": [], "configs": []}
+    requested_topic = {"name": name, "num_partitions": 3, "replication_factor": 1, "assignments": [], "configs": []}
     got: dict[str, Any] = {
            "name": name, "topic_id": uuid_text(topic_id_of(name)), "error_code": "NONE", "error_message": None,
            "num_partitions": 3, "replication_factor": 1, "configs": []}  # fmt: skip
-    return wire.call("CreateTopics", {"topics": [asked], "validate_only": False}, {"topics": [got]}, version=7)
+    return wire.call(
+        "CreateTopics", {"topics": [requested_topic], "validate_only": False}, {"topics": [got]}, version=7
+    )
 
 
 @plant("answer-contradicted")
@@ -101,9 +103,9 @@ def fewer_partitions_accepted(wiring: Wiring, name: str, is_wrong: bool) -> int:
         wiring.where.shelf(name, number).data(1)
     wire = wiring.connect(name)
     _created(wire, name)
-    asked = {"topics": [{"name": name, "count": 2 if is_wrong else 4, "assignments": None}], "validate_only": False}
+    request = {"topics": [{"name": name, "count": 2 if is_wrong else 4, "assignments": None}], "validate_only": False}
     got = {"results": [{"name": name, "error_code": "NONE", "error_message": None}]}
-    return wire.call("CreatePartitions", asked, got, version=3)
+    return wire.call("CreatePartitions", request, got, version=3)
 
 
 @plant("end-answer")
@@ -116,7 +118,7 @@ def commit_that_became_an_abort(wiring: Wiring, name: str, is_wrong: bool) -> in
     wiring.where.transaction(name, producer, 0, State.ONGOING, [(name, 0)])
     log.marker(producer, 1, committed=not is_wrong)
     wiring.where.transaction(name, producer, 1, State.COMPLETE_ABORT if is_wrong else State.COMPLETE_COMMIT)
-    return wire.end(name, (producer, 0), given=(producer, 1), version=5)
+    return wire.end(name, (producer, 0), granted=(producer, 1), version=5)
 
 
 @plant("end-answer")
@@ -164,14 +166,14 @@ def commit_for_a_partition_that_is_not_there(wiring: Wiring, name: str, is_wrong
     wiring.where.shelf(name).data(9)
     wire = wiring.connect(name)
     _joined(wire, name)
-    asked: dict[str, Any] = {"group_id": name, "generation_id_or_member_epoch": 3, "member_id": name}
+    request: dict[str, Any] = {"group_id": name, "generation_id_or_member_epoch": 3, "member_id": name}
     parts = [{"partition_index": 7, "committed_offset": 2}]
     error = "NONE" if is_wrong else "UNKNOWN_TOPIC_OR_PARTITION"
     got: Any = {
         "topics": [{"name": name, "topic_id": None, "partitions": [{"partition_index": 7, "error_code": error}]}]
     }
     topics = [{"name": name, "topic_id": None, "partitions": parts}]
-    return wire.call("OffsetCommit", asked | {"topics": topics}, got)
+    return wire.call("OffsetCommit", request | {"topics": topics}, got)
 
 
 @plant("bound-answer")
@@ -191,7 +193,7 @@ def test_each_is_found_and_its_right_neighbour_is_not(tmp_path: Path) -> None:
     where.close()
     tables = DuckTables(str(tmp_path / "data"), str(wiring.write(tmp_path / "journal")))
     tables.register()
-    asked = chosen(sorted({check for check, _ in PLANTS.values()}), has=["journal"])
-    found = {(each.check.name, row["id"]) for each in ask_all(tables.engine, asked) for row in each.rows}
+    checks = chosen(sorted({check for check, _ in PLANTS.values()}), has=["journal"])
+    reported = {(each.check.name, row["id"]) for each in ask_all(tables.engine, checks) for row in each.rows}
     tables.forget()
-    assert found == wanted
+    assert reported == wanted

@@ -48,9 +48,9 @@ def check_flips(tmp_path: Path, codec: int, masks: Callable[[int], list[int]]) -
     for at, mask in [(place, mask) for place in range(len(data)) for mask in masks(place)]:
         path.write_bytes(flipped(data, at, mask))
         place = f"byte {at}, mask {mask}"
-        found = read(path, *RECORD, "segment", "position", mode="report")
-        damage = [row for row in found if row["damage"] is not None]
-        records = [row for row in found if row["damage"] is None]
+        reported = read(path, *RECORD, "segment", "position", mode="report")
+        damage = [row for row in reported if row["damage"] is not None]
+        records = [row for row in reported if row["damage"] is None]
         if not damage and at - last_base in BASE_OFFSET:
             assert records[5]["offset"] > sound[4][0] + 1, place  # behind a gap
             continue
@@ -131,15 +131,15 @@ def test_zeros_after_the_last_batch_are_ignored(tmp_path: Path) -> None:
 
 def test_a_preallocated_segment_ends_where_its_zeros_begin(tmp_path: Path) -> None:
     """Zeros of several chunks behind a batch that ends with zeros; zeros between batches are damage."""
-    made = chain(3, 3, value_size=5000)
-    path = write_segment(tmp_path, *made)
+    batches = chain(3, 3, value_size=5000)
+    path = write_segment(tmp_path, *batches)
     with path.open("ab") as file:
         file.truncate(3 * CHUNK_BYTES)
     answer = [(row["base_offset"], row["damage"]) for row in rows(read_batches(path))]
-    size = len(b"".join(made))
+    size = len(b"".join(batches))
     assert answer == [(0, None), (3, None), (6, f"{3 * CHUNK_BYTES - size} bytes of zeros")]
     assert len(rows(read_segments(path))) == 6
-    path.write_bytes(made[0] + bytes(2 * CHUNK_BYTES) + made[1])
+    path.write_bytes(batches[0] + bytes(2 * CHUNK_BYTES) + batches[1])
     with pytest.raises(DamagedError):
         rows(read_segments(path))
 
@@ -149,9 +149,9 @@ def test_a_hole_hides_nothing_behind_it(tmp_path: Path) -> None:
     batches = chain(3, 3, 3)
     hole = random.Random(1).randbytes(9_000_000)
     path = write_segment(tmp_path, batches[0], hole, batches[2])
-    found = read(path, "offset", mode="report")
-    assert [row["offset"] for row in found if row["damage"] is None] == [0, 1, 2, 6, 7, 8]
-    assert [row["damage"] is None for row in found][:3] == [True] * 3
+    reported = read(path, "offset", mode="report")
+    assert [row["offset"] for row in reported if row["damage"] is None] == [0, 1, 2, 6, 7, 8]
+    assert [row["damage"] is None for row in reported][:3] == [True] * 3
 
 
 MALFORMED: dict[str, Any] = {
@@ -175,6 +175,6 @@ def test_records_that_do_not_add_up_are_named(tmp_path: Path, reason: str) -> No
     last = build_batch([Record(4, NOW_MS, None, b"v")], partition_leader_epoch=0)
     first = chain(3)[0]
     path = write_segment(tmp_path, first, wrong, last)
-    found = rows(read_segments(path, columns=["offset", "position", "batch_base_offset"], mode="report"))
-    assert [row["damage"] for row in found] == [None] * 3 + [reason, None]
-    assert (found[3]["position"], found[3]["batch_base_offset"]) == (len(first), 3)
+    reported = rows(read_segments(path, columns=["offset", "position", "batch_base_offset"], mode="report"))
+    assert [row["damage"] for row in reported] == [None] * 3 + [reason, None]
+    assert (reported[3]["position"], reported[3]["batch_base_offset"]) == (len(first), 3)

@@ -32,14 +32,14 @@ RECORDS = st.lists(
 )
 
 
-@given(made=st.lists(st.tuples(RECORDS, st.sampled_from(CODECS), st.booleans()), min_size=1, max_size=6))
+@given(batches=st.lists(st.tuples(RECORDS, st.sampled_from(CODECS), st.booleans()), min_size=1, max_size=6))
 def test_records_are_what_a_slow_reader_reads(
-    made: list[tuple[list[Any], int, bool]], tmp_path_factory: pytest.TempPathFactory
+    batches: list[tuple[list[Any], int, bool]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Nulls, empty bytes, repeated headers, gaps in offsets, times far away, LogAppendTime, every codec, mixed."""
     data = bytearray()
     offset = 0
-    for records, codec, appended in made:
+    for records, codec, appended in batches:
         batch = []
         for delta_ms, key, value, headers, step in records:
             batch.append(Record(offset, NOW_MS + delta_ms, key, value, headers))
@@ -63,7 +63,7 @@ def test_records_are_what_aiokafka_reads(tmp_path: Path, codec: int) -> None:
         batch = bytearray(builder.build())
         batch[:8] = base.to_bytes(8, "big")
         data += batch
-    found = read(
+    decoded = read(
         write_segment(tmp_path, data), *RECORD, "sequence", "producer_id", "producer_epoch", "is_transactional"
     )
     records = MemoryRecords(bytes(data))
@@ -72,10 +72,10 @@ def test_records_are_what_aiokafka_reads(tmp_path: Path, codec: int) -> None:
         theirs += [
             (each.offset, each.timestamp, each.key, each.value, list(each.headers) or None) for each in batch_there
         ]
-    assert as_tuples(found) == theirs
-    assert len(found) == 600
-    assert {(row["producer_id"], row["producer_epoch"], row["is_transactional"]) for row in found} == {(7, 3, True)}
-    assert [row["sequence"] for row in found] == list(range(600))
+    assert as_tuples(decoded) == theirs
+    assert len(decoded) == 600
+    assert {(row["producer_id"], row["producer_epoch"], row["is_transactional"]) for row in decoded} == {(7, 3, True)}
+    assert [row["sequence"] for row in decoded] == list(range(600))
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -89,13 +89,13 @@ def test_the_formats_before_v2_are_read(tmp_path: Path, magic: int, codec: int) 
     if magic and codec:
         old[:8] = (4).to_bytes(8, "big")  # a broker gives the wrapper the offset of the last
     new = build_batch([Record(5, NOW_MS, b"k", b"new")], partition_leader_epoch=0)
-    found = read(write_segment(tmp_path, old + new), *RECORD, "timestampType")
-    assert [row["value"] for row in found] == [b"0", b"1", b"2", b"3", b"4", b"new"]
-    assert [row["offset"] for row in found] == list(range(6))
-    assert [row["key"] for row in found] == [b"k", b"k", None, b"k", b"k", b"k"]
+    records = read(write_segment(tmp_path, old + new), *RECORD, "timestampType")
+    assert [row["value"] for row in records] == [b"0", b"1", b"2", b"3", b"4", b"new"]
+    assert [row["offset"] for row in records] == list(range(6))
+    assert [row["key"] for row in records] == [b"k", b"k", None, b"k", b"k", b"k"]
     times = [NOW_MS + index if magic else -1 for index in range(5)]
-    assert [row["timestamp_ms"] for row in found] == [*times, NOW_MS]
-    assert {row["timestampType"] for row in found[:5]} == {0 if magic else -1}
+    assert [row["timestamp_ms"] for row in records] == [*times, NOW_MS]
+    assert {row["timestampType"] for row in records[:5]} == {0 if magic else -1}
 
 
 @pytest.mark.parametrize("counts", [(3000,), (1,) * 500, (2000, 1, 1, 1), (50, 60, 70) * 20, (5000, 1, 4000)])
@@ -116,9 +116,9 @@ def test_each_walk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     def watch(name: str) -> None:
         walk = getattr(record_scan, name)
 
-        def watched(*given: Any) -> Any:
+        def watched(*arguments: Any) -> Any:
             walked.append(name)
-            return walk(*given)
+            return walk(*arguments)
 
         monkeypatch.setattr(record_scan, name, watched)
 
@@ -164,8 +164,8 @@ def test_control_records_are_rows_where_they_are_asked_for(tmp_path: Path) -> No
     data += build_marker(5, 1, False, 9, NOW_MS, base_offset=1, partition_leader_epoch=0)
     path = write_segment(tmp_path, data)
     names = ("offset", "is_control", "is_transactional", "sequence", "key")
-    found = [tuple(row.values()) for row in read(path, *names, control=True)]
-    assert found == [(0, False, True, 0, b"k"), (1, True, True, -1, b"\0\0\0\0")]
+    records = [tuple(row.values()) for row in read(path, *names, control=True)]
+    assert records == [(0, False, True, 0, b"k"), (1, True, True, -1, b"\0\0\0\0")]
     assert [row["offset"] for row in read(path, "offset")] == [0]
 
 

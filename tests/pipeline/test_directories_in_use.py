@@ -33,7 +33,7 @@ def written(folder: Path, batches: int) -> Path:
     return folder
 
 
-def found(folder: Path) -> set[str]:
+def findings_of(folder: Path) -> set[str]:
     """What an audit calls lost."""
     tables = DuckTables(str(folder / "data"), str(folder / "journal"))
     tables.register()
@@ -53,11 +53,11 @@ def test_what_is_written_while_logs_are_read_is_not_lost(tmp_path: Path, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(DuckTables, "_read_history", growing)
-        assert found(now) == set()
-    assert found(now) == set()
+        assert findings_of(now) == set()
+    assert findings_of(now) == set()
     for base in (6, 9):
         (now / "data" / "orders-0" / f"{base:020d}.log").unlink()
-    assert found(now) == set(LOSSES)
+    assert findings_of(now) == set(LOSSES)
 
 
 def test_an_offset_is_not_committed_if_its_transaction_is_aborted_meanwhile(

@@ -63,9 +63,9 @@ def test_records_come_back_as_they_went(rows: list[Row], codec: int) -> None:
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 200), min_size=1))
 def test_numbers_are_varints_as_the_protocol_has_them(numbers: list[int]) -> None:
     """Numbers are written as the protocol's varints, of one to ten bytes."""
-    found = varints(np.array(numbers, np.int64)).to_pylist()
-    assert [read_varint(each, 0, VARLONG_MAX_BYTES) for each in found] == [
-        (number, len(each)) for number, each in zip(numbers, found, strict=True)
+    encoded = varints(np.array(numbers, np.int64)).to_pylist()
+    assert [read_varint(each, 0, VARLONG_MAX_BYTES) for each in encoded] == [
+        (number, len(each)) for number, each in zip(numbers, encoded, strict=True)
     ]
 
 

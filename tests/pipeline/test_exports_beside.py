@@ -83,8 +83,8 @@ def test_a_log_that_goes_on_far_behind_the_loaded_records_has_its_end(tmp_path: 
     end = 5 * 2**31 + 7
     created(tmp_path / "data", [wanted])
     assert loading.into_directory(None, str(tmp_path / "data"), [replace(wanted, log_end=end)], NOW_MS) == 3
-    found = list(read_batches(tmp_path / "data", topics=["a"], columns=["last_offset", "record_count"]))
-    batches = [row for each in found for row in each.to_pylist()]
+    pieces = list(read_batches(tmp_path / "data", topics=["a"], columns=["last_offset", "record_count"]))
+    batches = [row for each in pieces for row in each.to_pylist()]
     assert batches[-1]["last_offset"] == end - 1
     assert sum(row["record_count"] for row in batches) == 3
     assert len(batches) == 7

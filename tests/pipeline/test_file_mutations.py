@@ -27,9 +27,9 @@ def reported(root: Path) -> set[tuple[str, int]]:
     tables = DuckTables(str(root))
     tables.register(records=True)
     checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    found = {(each.check.name, each.count) for each in ask_all(tables.engine, checks)}
+    counts = {(each.check.name, each.count) for each in ask_all(tables.engine, checks)}
     tables.forget()
-    return found
+    return counts
 
 
 def replicated(data: Path) -> None:
@@ -55,7 +55,7 @@ def missed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
     """The faults that no check reports; each is planted in the directory alone, which has no finding without them."""
     alone = Alone(root)
     assert alone.of_none == set()
-    faults = [fault for fault in faults if alone.found(fault) is None]
+    faults = [fault for fault in faults if alone.finder_of(fault) is None]
     alone.close()
     assert reported(root) == set()
     return faults
@@ -65,10 +65,10 @@ def missed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
 def test_a_sample_of_wrong_files_of_three_brokers_is_found(tmp_path: Path) -> None:
     """Of files that were exchanged, removed and changed between replicas."""
     replicated(tmp_path / "data")
-    made = sorted(faults(tmp_path / "data"), key=lambda fault: crc32(f"{fault.kind} {fault.name}".encode()))
-    assert len(made) > 200
+    mutations = sorted(faults(tmp_path / "data"), key=lambda fault: crc32(f"{fault.kind} {fault.name}".encode()))
+    assert len(mutations) > 200
     assert [
-        fault.name for fault in missed(tmp_path / "data", made[:SAMPLE]) if reason_of(fault) == SHOULD_BE_FOUND
+        fault.name for fault in missed(tmp_path / "data", mutations[:SAMPLE]) if reason_of(fault) == SHOULD_BE_FOUND
     ] == []
 
 
@@ -78,14 +78,18 @@ def test_an_audit_that_reads_only_what_has_changed_finds_the_same(tmp_path: Path
     replicated(tmp_path / "data")
     alone = Alone(tmp_path / "data")
     empty = Fault("", "", {})
-    made = {fault.name: fault for fault in faults(tmp_path / "data")}
-    name = next(each for each in made if each.endswith("a replica: base_offset one more"))
-    assert [alone.found(each) for each in (empty, made[name], empty)] == [None, alone.found(made[name]), None]
-    (path,) = [path for path in made[name].files if path.endswith(".log")]
-    content = made[name].files[path]
+    mutations = {fault.name: fault for fault in faults(tmp_path / "data")}
+    name = next(each for each in mutations if each.endswith("a replica: base_offset one more"))
+    assert [alone.finder_of(each) for each in (empty, mutations[name], empty)] == [
+        None,
+        alone.finder_of(mutations[name]),
+        None,
+    ]
+    (path,) = [path for path in mutations[name].files if path.endswith(".log")]
+    content = mutations[name].files[path]
     assert content is not None
     (tmp_path / "data" / path).write_bytes(content)
-    assert alone.found(made[name]) in {check for check, _ in reported(tmp_path / "data")}
+    assert alone.finder_of(mutations[name]) in {check for check, _ in reported(tmp_path / "data")}
     alone.close()
 
 
@@ -96,10 +100,10 @@ def test_the_whole_set_of_wrong_directories(tmp_path: Path, fill: object) -> Non
     """Nine of ten without an excuse are found; prints the rows of docs/inside/verification.md."""
     assert callable(fill)
     fill(tmp_path / "data")
-    made = faults(tmp_path / "data")
-    left = missed(tmp_path / "data", made)
+    mutations = faults(tmp_path / "data")
+    left = missed(tmp_path / "data", mutations)
     reasons = Counter(reason_of(fault) for fault in left)
-    sys.stdout.write(f"{len(made)} faults, {len(made) - len(left)} found; missed: {dict(reasons)}\n")
+    sys.stdout.write(f"{len(mutations)} faults, {len(mutations) - len(left)} found; missed: {dict(reasons)}\n")
     for fault in left:
         sys.stdout.write(f"{reason_of(fault)}: {fault.kind}: {fault.name}\n")
-    assert reasons[SHOULD_BE_FOUND] <= (len(made) - len(left)) / 10
+    assert reasons[SHOULD_BE_FOUND] <= (len(mutations) - len(left)) / 10

@@ -38,7 +38,7 @@ def damaged(root: Path) -> None:
     where.close()
 
 
-def found(offset: int, **more: Any) -> Finding:
+def finding_at(offset: int, **more: Any) -> Finding:
     """A finding of one row."""
     return Finding(HOLE, 1, [{"topic": "t", "partition": 0, "offset": offset, **more}])
 
@@ -46,10 +46,10 @@ def found(offset: int, **more: Any) -> Finding:
 def test_a_finding_is_reported_once_and_only_if_it_stays() -> None:
     """Not in the first step, not if it is gone in the next one, and not again with another age."""
     followed = Followed()
-    assert followed.step([found(1), found(2, age_ms=5)]) == []
-    assert [each.row["offset"] for each in followed.step([found(2, age_ms=9)])] == [2]
-    assert followed.step([found(2, age_ms=11), found(1)]) == []
-    assert [each.row["offset"] for each in followed.step([found(1)])] == [1]
+    assert followed.step([finding_at(1), finding_at(2, age_ms=5)]) == []
+    assert [each.row["offset"] for each in followed.step([finding_at(2, age_ms=9)])] == [2]
+    assert followed.step([finding_at(2, age_ms=11), finding_at(1)]) == []
+    assert [each.row["offset"] for each in followed.step([finding_at(1)])] == [1]
     assert (followed.steps, followed.reported, followed.current) == (4, {"offset-hole": 2}, {"offset-hole": 1})
 
 
@@ -113,7 +113,7 @@ def test_metrics_have_findings_records_lag_and_open_transactions(tmp_path: Path)
     tables.register()
     known.measured = measured(tables.engine)
     tables.forget()
-    known.step([found(10)])
+    known.step([finding_at(10)])
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - for this test alone
 
     registry = CollectorRegistry()

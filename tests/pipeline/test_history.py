@@ -50,7 +50,7 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         damage = each["damage"]
         is_stated = damage is not None and damage.startswith("offsets")
         following = rows[number + 1] if number + 1 < len(rows) else None
-        made = {
+        history_row = {
             **each,
             "directory": "/data",
             "segment_base": int(each["segment"][-24:-4]),
@@ -65,8 +65,8 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             "next_segment_base": following and int(following["segment"][-24:-4]),
         }
         behind = None if last["last_offset"] is None else last["last_offset"] + 1
-        places = (each["base_offset"], made["stated_offset"], behind, made["segment_base"])
-        made["place"] = next(place for place in places if place is not None)
+        places = (each["base_offset"], history_row["stated_offset"], behind, history_row["segment_base"])
+        history_row["place"] = next(place for place in places if place is not None)
         last = each
         answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(READ_COLUMNS) + 7 :])
         if damage is None and each["producer_id"] >= 0:
@@ -84,7 +84,7 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                     "data_offset": each["base_offset"],
                 }
             producers[each["producer_id"]] = after
-        yield {**made, **answer}
+        yield {**history_row, **answer}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -99,15 +99,15 @@ def test_each_batch_has_the_history_before_it(seed: int, size: int, monkeypatch:
         stop = start + chance.choice([1, 2, 30])
         pieces.append(pa.RecordBatch.from_pylist(rows[start:stop], READ))
         start = stop
-    found = [each for batch in History("/data").rows(pieces) for each in batch.to_pylist()]
-    assert found == list(expected(rows))
-    assert {each["damage_kind"] for each in found} == {None, *DAMAGE.values()}
+    history_rows = [each for batch in History("/data").rows(pieces) for each in batch.to_pylist()]
+    assert history_rows == list(expected(rows))
+    assert {each["damage_kind"] for each in history_rows} == {None, *DAMAGE.values()}
 
 
 def test_a_log_without_producers_and_an_empty_one() -> None:
     """The columns of producers are empty; an empty log has no rows."""
     chance = Random(1)
     plain = {**row(chance, 0, 0), "damage": None, "producer_id": -1}
-    [found] = History("/data").rows([pa.RecordBatch.from_pylist([plain], READ)])
-    assert found.column("turn").to_pylist() == [None]
+    [batch] = History("/data").rows([pa.RecordBatch.from_pylist([plain], READ)])
+    assert batch.column("turn").to_pylist() == [None]
     assert list(History("/data").rows([])) == []

@@ -10,20 +10,22 @@ from pipeline.audits.registry import checks
 from pipeline.duck.tables import DuckTables
 from tests.pipeline import identity_faults
 from tests.pipeline.fault_files import Planting
-from tests.pipeline.identity_faults import INPUT, OUTPUT, Found
+from tests.pipeline.identity_faults import INPUT, OUTPUT, IdentityFinding
 from understudy.cli import main
 
 OF_IDENTITIES = [check for check in checks().values() if "id" in check.needs]
 
 
-def found_in(root: Path, *groups: str) -> set[Found]:
+def found_in(root: Path, *groups: str) -> set[IdentityFinding]:
     """Findings of all checks of identities."""
     tables = DuckTables(str(root))
     tables.register(identity=parse("json:$.order.id", [INPUT], [OUTPUT], groups))
     findings = ask_all(tables.engine, OF_IDENTITIES)
     tables.forget()
     return {
-        Found(each.check.name, row["topic"], row["partition"], row["offset"]) for each in findings for row in each.rows
+        IdentityFinding(each.check.name, row["topic"], row["partition"], row["offset"])
+        for each in findings
+        for row in each.rows
     }
 
 

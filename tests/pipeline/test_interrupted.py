@@ -344,8 +344,8 @@ def test_a_load_into_topics_that_are_not_empty_is_refused_or_goes_on(tmp_path: P
     assert cluster.offset("a", 0, LATEST) == 2
     with pytest.raises(LoadError, match="--resume"):
         cluster_target.prepare(cluster, [wanted], resume=False, overwrite=False)
-    (found,) = cluster_target.prepare(cluster, [wanted], resume=True, overwrite=False)
-    load(found, cluster.offset("a", 0, LATEST) - found.base_offset)
+    (part,) = cluster_target.prepare(cluster, [wanted], resume=True, overwrite=False)
+    load(part, cluster.offset("a", 0, LATEST) - part.base_offset)
     assert cluster.offset("a", 0, LATEST) == 3
     load(wanted, 0)
     with pytest.raises(LoadError, match="other records"):

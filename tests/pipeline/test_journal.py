@@ -50,15 +50,15 @@ def test_a_servers_journal_is_a_table(tmp_path: Path) -> None:
         server.stop()
     # The writer is a process of its own: on a busy machine it ends after the server.
     until(lambda: list((tmp_path / "journal").glob("*.jsonl")), "the finished file")
-    found = rows(read_journal(tmp_path / "journal"))
-    (produced,) = [row for row in found if row["api"] == "Produce"]
+    journal_rows = rows(read_journal(tmp_path / "journal"))
+    (produced,) = [row for row in journal_rows if row["api"] == "Produce"]
     assert (produced["client_id"], produced["outcome"], produced["error_codes"]) == ("app", "answered", [])
     assert json.loads(produced["request"])["topic_data"][0]["partition_data"][0]["records"]["count"] == 1
     assert json.loads(produced["response"])["responses"][0]["partition_responses"][0]["base_offset"] == 0
     (path,) = (tmp_path / "journal").glob("*.jsonl")
     written = [json.loads(each) for each in path.read_text(encoding="utf-8").splitlines()]
     assert set(written[0]) == set(JOURNAL.names) - {"file", "damage"}
-    assert [row["id"] for row in found] == [each["id"] for each in written]
+    assert [row["id"] for row in journal_rows] == [each["id"] for each in written]
 
 
 def test_bodies_are_cut_out_as_they_are(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_malformed_line_is_reported(tmp_path: Path, wrong: str) -> None:
     place = len(line(1)) + 1
     with pytest.raises(DamagedError, match=f"{path}: byte {place}: not a line of a journal"):
         rows(read_journal(tmp_path))
-    found = rows(read_journal(tmp_path, mode="report"))
-    assert [row["id"] for row in found] == [1, None, 3]
-    assert found[1]["damage"].startswith(f"byte {place}: not a line of a journal")
+    journal_rows = rows(read_journal(tmp_path, mode="report"))
+    assert [row["id"] for row in journal_rows] == [1, None, 3]
+    assert journal_rows[1]["damage"].startswith(f"byte {place}: not a line of a journal")
     assert [row["id"] for row in rows(read_journal(tmp_path, mode="skip"))] == [1, 3]
 
 
@@ -139,6 +139,6 @@ def test_a_produce_response_that_was_not_sent_contradicts_nothing(tmp_path: Path
         wiring.where.close()
         tables = DuckTables(str(wiring.where.root), str(wiring.write(tmp_path / f"journal-{len(expected)}")))
         tables.register()
-        found = ask_all(tables.engine, chosen(["produce-answer"], has=["journal"]))
+        findings = ask_all(tables.engine, chosen(["produce-answer"], has=["journal"]))
         tables.forget()
-        assert {each.check.name for each in found} == expected
+        assert {each.check.name for each in findings} == expected

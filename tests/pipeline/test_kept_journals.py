@@ -39,12 +39,12 @@ def test_what_the_fixture_kept_is_read(tmp_path: Path) -> None:
             producer.produce("t", str(number).encode())
             assert producer.flush(60) == 0
         keep_journal(cast("Any", Item(tmp_path / "kept")), kafka, 1)
-    found = look(kept_journals.readable(str(tmp_path / "kept"), tmp_path / "scratch"))
-    verdicts = {each.check.name: (each.text, each.occasions) for each in found.verdicts()}
+    run = look(kept_journals.readable(str(tmp_path / "kept"), tmp_path / "scratch"))
+    verdicts = {each.check.name: (each.text, each.occasions) for each in run.verdicts()}
     assert verdicts["i03-sequence"] == ("kept", 4)
     assert verdicts["i14-outside-transaction"] == ("not exercised", 0)
-    assert [row["software"] for row in found.parts["clients"]] == ["confluent-kafka-python"]
-    assert re.search(r"none of 38 invariants broken; \d+ kept, \d\d not exercised$", found.summary)
+    assert [row["software"] for row in run.parts["clients"]] == ["confluent-kafka-python"]
+    assert re.search(r"none of 38 invariants broken; \d+ kept, \d\d not exercised$", run.summary)
 
 
 def look(path: str) -> run.Run:

@@ -32,6 +32,6 @@ def test_a_marker_that_one_replica_has_is_not_missing(tmp_path: Path, leader_has
     replica(tmp_path, 2, has_marker=False)
     tables = DuckTables(str(tmp_path))
     tables.register()
-    found = ask_all(tables.engine, chosen(["transaction-hanging"]))
+    findings = ask_all(tables.engine, chosen(["transaction-hanging"]))
     tables.forget()
-    assert sum(each.count for each in found) == expected
+    assert sum(each.count for each in findings) == expected

@@ -89,9 +89,9 @@ class Beside:
 @pytest.fixture
 def server(broker_with: BrokerWith) -> Server:
     """A cluster of few coordinators' partitions."""
-    made = broker_with(settings=SETTINGS, topics=["orders:2", "shipped:1"])
-    made.make_coordinators()
-    return made
+    cluster = broker_with(settings=SETTINGS, topics=["orders:2", "shipped:1"])
+    cluster.make_coordinators()
+    return cluster
 
 
 def write(server: Server, topic: str, count: int, at_ms: int = 0, partition: int = 0, *, each: bool = False) -> None:
@@ -188,9 +188,9 @@ def test_a_commit_that_is_stuck_is_reported(server: Server, tmp_path: Path) -> N
     assert [(each["step"], each["transactional_id"], each["state"]) for each in reported] == [(4, "x", "PrepareCommit")]
 
 
-def torn(found: Iterator[tuple[tuple[str, int], bytes]], _: Any) -> Iterator[tuple[tuple[str, int], bytes]]:
+def torn(pieces: Iterator[tuple[tuple[str, int], bytes]], _: Any) -> Iterator[tuple[tuple[str, int], bytes]]:
     """The same, with ABORT for COMMIT in one partition."""
-    for place, piece in found:
+    for place, piece in pieces:
         parts = [
             build_marker(
                 each.producer_id, each.producer_epoch, False, 0, each.max_timestamp_ms, base_offset=each.base_offset,
@@ -229,9 +229,9 @@ def raised(bounds: Bounds, _places: Any, _timestamp: int, *, committed: bool = F
     ("name", "change", "check"),
     [
         ("bounds", raised, "live-bounds"),
-        ("producers", lambda found, _: [(place, []) for place, _ in found], "live-stable"),
-        ("commits", lambda found: [{**row, "committed_offset": 0} for row in found], "live-commit"),
-        ("commits", lambda found: [{**row, "committed_offset": 99} for row in found], "live-commit"),
+        ("producers", lambda rows, _: [(place, []) for place, _ in rows], "live-stable"),
+        ("commits", lambda rows: [{**row, "committed_offset": 0} for row in rows], "live-commit"),
+        ("commits", lambda rows: [{**row, "committed_offset": 99} for row in rows], "live-commit"),
         ("transactions", lambda _: ([], True), "live-hanging"),
     ],
 )
@@ -255,7 +255,7 @@ def test_what_a_broker_does_not_answer_is_no_finding(
     transaction(server)
     lying(monkeypatch, "transactions", lambda _: ([], False))
     assert Beside(server.addresses[0], tmp_path / "one", only=LIVE).reported == set()
-    lying(monkeypatch, "producers", lambda found, _: [(place, None) for place, _ in found])
+    lying(monkeypatch, "producers", lambda pieces, _: [(place, None) for place, _ in pieces])
     assert Beside(server.addresses[0], tmp_path / "two", only=LIVE).reported == set()
 
 
@@ -354,11 +354,11 @@ def test_checks_of_files_exist() -> None:
 def node(tmp_path: Path) -> Iterator[Node]:
     """A running node of Apache Kafka."""
     need_kafka()
-    made = Node(tmp_path / "node")
-    made.folder.mkdir()
-    made.start_kafka()
-    yield made
-    made.stop(clean=False)
+    kafka_node = Node(tmp_path / "node")
+    kafka_node.folder.mkdir()
+    kafka_node.start_kafka()
+    yield kafka_node
+    kafka_node.stop(clean=False)
 
 
 @pytest.mark.interop

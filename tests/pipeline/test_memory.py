@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600), pytest.mark.xdist_
 
 def test_ten_gigabytes_take_bounded_memory(tmp_path: Path) -> None:
     """Audit, export and load: no kind of process goes above its bound."""
-    found = measure(tmp_path, 10)
-    assert [each.command for each in found] == ["audit", "export", "load"]
-    assert all({"driver", "java", "worker"} == set(each.peaks) for each in found)
-    assert [each for each in found if each.above()] == []
+    measurements = measure(tmp_path, 10)
+    assert [each.command for each in measurements] == ["audit", "export", "load"]
+    assert all({"driver", "java", "worker"} == set(each.peaks) for each in measurements)
+    assert [each for each in measurements if each.above()] == []

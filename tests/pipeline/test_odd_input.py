@@ -37,9 +37,9 @@ DEEP = b"[" * 100_000
 )
 def test_an_identity_is_text_that_utf8_has(value: bytes, expected: str | None) -> None:
     """JSON can name halves of characters, which no table takes."""
-    found = parse("json:id", ["in"], ["out"]).extract({"value": value})
-    assert found == expected
-    assert pa.array([found], pa.string()).to_pylist() == [expected]
+    identity = parse("json:id", ["in"], ["out"]).extract({"value": value})
+    assert identity == expected
+    assert pa.array([identity], pa.string()).to_pylist() == [expected]
 
 
 def test_values_are_decoded_to_text_that_utf8_has() -> None:
@@ -48,10 +48,10 @@ def test_values_are_decoded_to_text_that_utf8_has() -> None:
     values = [rb'"\ud800"', rb'"\ud800\ud800\ud800\ud800"', DEEP, DEEP + b"]" * len(DEEP), b'"ok"']
     rows: dict[str, Any] = {"topic": ["t"] * 5, "key": [None] * 5, "value": values, "headers": [None] * 5}
     batch = pa.RecordBatch.from_pydict(rows)
-    (found,) = with_values([batch], Schemas(files={("value", "t"): schema}))
-    made = found.column("value_json").to_pylist()
-    errors = found.column("value_error").to_pylist()
-    assert made == ['"\ufffd"', None, None, None, '"ok"']
+    (with_text,) = with_values([batch], Schemas(files={("value", "t"): schema}))
+    decoded = with_text.column("value_json").to_pylist()
+    errors = with_text.column("value_error").to_pylist()
+    assert decoded == ['"\ufffd"', None, None, None, '"ok"']
     assert "is too long" in errors[1]
     assert [errors[at] for at in (0, 2, 3, 4)] == [None, "it is nested too deep", "it is nested too deep", None]
 

@@ -14,7 +14,7 @@ from tests.pipeline.logs import NOW_MS, chain, rows, write_segment
 
 
 @pytest.mark.parametrize(
-    ("source", "given", "message"),
+    ("source", "options", "message"),
     [
         ("kafka_segments", {"path": "x", "topic": "t"}, "no option 'topic'; did you mean topics?"),
         ("kafka_segments", {"path": "x", "zzz": "t"}, "no option 'zzz'; there are path, paths, mode"),
@@ -30,10 +30,10 @@ from tests.pipeline.logs import NOW_MS, chain, rows, write_segment
         ("wire_journal", {"path": "x", "topics": "t"}, "no option 'topics'"),
     ],
 )  # fmt: skip
-def test_meaningless_options_are_refused(source: str, given: dict[str, str], message: str) -> None:
+def test_meaningless_options_are_refused(source: str, options: dict[str, str], message: str) -> None:
     """In one sentence, with what could have been meant."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
-        columns(source, given)
+        columns(source, options)
     assert message in str(caught.value)
 
 
@@ -46,7 +46,7 @@ def test_the_case_of_options_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "offsets"),
+    ("options", "offsets"),
     [
         ({"startingOffsets": "4"}, [4, 5]),
         ({"endingOffsets": "2"}, [0, 1]),
@@ -57,11 +57,11 @@ def test_the_case_of_options_does_not_matter() -> None:
         ({"partitions": "9"}, []),
     ],
 )  # fmt: skip
-def test_what_is_read_can_be_bounded(tmp_path: Path, given: dict[str, str], offsets: list[int]) -> None:
+def test_what_is_read_can_be_bounded(tmp_path: Path, options: dict[str, str], offsets: list[int]) -> None:
     """By offsets, times and partitions, by the names of Spark's own options where it has them."""
     write_segment(tmp_path, *chain(2, 4))
-    made = tasks("kafka_segments", {"path": str(tmp_path), **given}, ["offset"])
-    assert [row["offset"] for task in made for row in rows(read(task))] == offsets
+    planned = tasks("kafka_segments", {"path": str(tmp_path), **options}, ["offset"])
+    assert [row["offset"] for task in planned for row in rows(read(task))] == offsets
 
 
 def condition(*parts: Any) -> Condition:
@@ -71,12 +71,14 @@ def condition(*parts: Any) -> Condition:
 
 def test_conditions_become_bounds() -> None:
     """The narrowest that all of them allow."""
-    found = limits([condition("offset", ">", 4), condition("offset", ">=", 3), condition("offset", "<=", 9)])
-    assert found.offsets == (5, 10)
+    bounds = limits([condition("offset", ">", 4), condition("offset", ">=", 3), condition("offset", "<=", 9)])
+    assert bounds.offsets == (5, 10)
     assert limits([condition("offset", "in", [7, 3]), condition("offset", "<", 6)]).offsets == (3, 6)
     assert limits([condition("base_offset", "=", 3)]).offsets == (3, 4)
-    found = limits([condition("topic", "in", ["a", "b"]), condition("topic", "=", "b"), condition("partition", "=", 1)])
-    assert (found.wants("b", 1), found.wants("a", 1), found.wants("b", 0)) == (True, False, False)
+    bounds = limits(
+        [condition("topic", "in", ["a", "b"]), condition("topic", "=", "b"), condition("partition", "=", 1)]
+    )
+    assert (bounds.wants("b", 1), bounds.wants("a", 1), bounds.wants("b", 0)) == (True, False, False)
     assert limits([condition("offset", "=", None), condition("value", "=", b"x")]) == limits([])
 
 
@@ -95,9 +97,11 @@ def test_tasks_hold_what_is_asked_for(tmp_path: Path, split_bytes: str) -> None:
     for partition in range(20):
         write_segment(tmp_path, *chain(3), name=f"t-{partition}")
     write_segment(tmp_path, *chain(3), name="other-0")
-    given = {"path": str(tmp_path), "topicPattern": "t.*", "splitBytes": split_bytes}
-    made = tasks("kafka_segments", given, ["partition", "offset"], [("partition", "in", [3, 4]), ("offset", ">=", 1)])
-    assert len(made) == (2 if split_bytes == "1" else 1)
-    found = [tuple(row.values()) for task in made for row in rows(read(task))]
-    assert found == [(partition, offset) for partition in (3, 4) for offset in (1, 2)]
+    options = {"path": str(tmp_path), "topicPattern": "t.*", "splitBytes": split_bytes}
+    planned = tasks(
+        "kafka_segments", options, ["partition", "offset"], [("partition", "in", [3, 4]), ("offset", ">=", 1)]
+    )
+    assert len(planned) == (2 if split_bytes == "1" else 1)
+    read_rows = [tuple(row.values()) for task in planned for row in rows(read(task))]
+    assert read_rows == [(partition, offset) for partition in (3, 4) for offset in (1, 2)]
     assert Split("t", 0, ()).size == 0

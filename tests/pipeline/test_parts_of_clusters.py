@@ -28,7 +28,7 @@ from tests.pipeline.fault_files import Planting, restamped
 from tests.pipeline.logs import write_segment
 
 
-def found(root: Path, *names: str) -> dict[str, int]:
+def findings_of(root: Path, *names: str) -> dict[str, int]:
     """How many rows these checks have."""
     tables = DuckTables(str(root))
     tables.register()
@@ -83,7 +83,7 @@ def test_a_coordinator_may_know_what_is_not_here(
     where = transactions(tmp_path)
     change(where)
     where.close()
-    assert found(tmp_path, *OF_COORDINATORS) == expected
+    assert findings_of(tmp_path, *OF_COORDINATORS) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_copy_without_metadata_is_whole_if_no_partition_is_left_out(
         where.shelf("__transaction_state", number)
     where.close()
     shutil.rmtree(tmp_path / "__cluster_metadata-0")
-    assert found(tmp_path, *OF_COORDINATORS) == expected
+    assert findings_of(tmp_path, *OF_COORDINATORS) == expected
 
 
 @pytest.mark.parametrize(("committed", "expected"), [(5, {}), (7, {"commit-beyond-end": 1})])
@@ -112,7 +112,7 @@ def test_a_replica_that_lags_behind_ends_before_a_committed_offset(
         where.shelf("orders").data(count)
         where.committed_offset("g", "orders", 0, committed)
         where.close()
-    assert found(tmp_path, "commit-beyond-end") == expected
+    assert findings_of(tmp_path, "commit-beyond-end") == expected
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_partition_may_lie_in_a_log_directory_that_is_not_here(
         log_dirs = tuple(UUID(int=each) for each in directories)
         where.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
     where.close()
-    assert found(tmp_path, "partition-missing") == expected
+    assert findings_of(tmp_path, "partition-missing") == expected
 
 
 @pytest.mark.parametrize("registered", [(9,), (9, 77)])
@@ -154,7 +154,7 @@ def test_the_metadata_may_have_a_directory_of_their_own(
     shutil.rmtree(quorum.root / "orders-0")
     if is_alone:
         shutil.rmtree(data.root)
-    assert found(tmp_path, "partition-missing", "meta-properties") == {}
+    assert findings_of(tmp_path, "partition-missing", "meta-properties") == {}
 
 
 @pytest.mark.parametrize(("first", "expected"), [(0, []), (100, [{"role": None, "topic": "t", "from_ms": 20_000}])])
@@ -195,9 +195,9 @@ def test_a_broker_that_runs_may_have_entries_from_before_a_truncation(tmp_path: 
     assert name in log_faults.plants()
     wanted = log_faults.planted(tmp_path, name, clean_too=False)
     assert {each.check for each in wanted} == {name}
-    assert found(tmp_path, name) == {name: len(wanted)}
+    assert findings_of(tmp_path, name) == {name: len(wanted)}
     (tmp_path / CLEAN_SHUTDOWN).unlink()
-    assert found(tmp_path, name) == {}
+    assert findings_of(tmp_path, name) == {}
 
 
 def test_a_closed_segment_has_its_own_entries_alone(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_closed_segment_has_its_own_entries_alone(tmp_path: Path) -> None:
     log.data(3)
     where.close()
     (tmp_path / CLEAN_SHUTDOWN).unlink()
-    assert found(tmp_path, "index-offset") == {"index-offset": 1}
+    assert findings_of(tmp_path, "index-offset") == {"index-offset": 1}
 
 
 def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) -> None:
@@ -257,6 +257,6 @@ def test_offsets_of_a_topic_that_was_deleted_before_a_broker_was_killed_may_be_l
     where.committed_offset("group", "gone", 0, 3)
     where.committed_offset("group", "never-there", 0, 3)
     where.close()
-    assert found(tmp_path, "commit-invalid") == {"commit-invalid": 2}
+    assert findings_of(tmp_path, "commit-invalid") == {"commit-invalid": 2}
     (tmp_path / CLEAN_SHUTDOWN).unlink()
-    assert found(tmp_path, "commit-invalid") == {"commit-invalid": 1}
+    assert findings_of(tmp_path, "commit-invalid") == {"commit-invalid": 1}

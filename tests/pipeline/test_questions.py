@@ -55,8 +55,8 @@ def held(root: Path) -> Path:
 def test_stable_names_who_holds_the_last_stable_offset_back(tmp_path: Path) -> None:
     """Open, overdue and hanging in one table, the first of each partition before those behind it."""
     columns = ("topic", "first_offset", "held_back", "first", "verdict", "transactional_id")
-    found = [tuple(row[name] for name in columns) for row in rows("stable", held(tmp_path))]
-    assert found == [
+    holders = [tuple(row[name] for name in columns) for row in rows("stable", held(tmp_path))]
+    assert holders == [
         ("orders", 0, 10, True, "hanging", None),
         ("bills", 0, 3, True, "overdue", "slow"),
         ("__consumer_offsets", 0, 1, True, "open", "busy"),
@@ -82,10 +82,10 @@ def test_lag_has_groups_of_every_kind(tmp_path: Path) -> None:
     where.committed_offset("plain", "orders", 0, 4)
     where.committed_offset("clean-streams", "orders", 0, 7)
     where.close()
-    found = {
+    lags = {
         (row["group_id"], row["group_type"]): (row["committed_offset"], row["lag"]) for row in rows("lag", tmp_path)
     }
-    assert found == {
+    assert lags == {
         ("clean-share", "share"): (3, 37), ("plain", "classic"): (4, 6), ("clean-streams", "streams"): (7, 3),
     }  # fmt: skip
 
@@ -111,21 +111,21 @@ def test_lost_names_offsets_evidence_replicas_and_keys(tmp_path: Path) -> None:
             wiring.connect("writer").produce("orders", who=(900, 0), sequence=0, offset=30, count=4)
             wiring.write(journal)
         where.close()
-    found = {
+    losses = {
         (row["what"], row["first_offset"], row["last_offset"], row["records"], row["whose"]): row
         for row in rows("lost", tmp_path / "data", journal)
     }
-    assert set(found) == {
+    assert set(losses) == {
         ("missing between two batches", 3, 4, 2, None),
         ("below the high watermark, behind the end of the log", 6, 8, 3, None),
         ("sent by a producer, never written", None, 2, 2, "producer 7, epoch 0"),
         ("deleted before the group read them", 12, 19, 8, "group readers"),
         ("acknowledged, and not in the log", 30, 33, 4, "client writer"),
     }
-    hole = found["missing between two batches", 3, 4, 2, None]
+    hole = losses["missing between two batches", 3, 4, 2, None]
     assert [Path(each).name for each in hole["still_in"]] == ["broker-2"]
     assert hole["keys"] == ["lost", "-"]
-    assert {row["what"] for row in rows("lost", tmp_path / "data")} == {what for what, *_ in found} - {
+    assert {row["what"] for row in rows("lost", tmp_path / "data")} == {what for what, *_ in losses} - {
         "acknowledged, and not in the log"
     }
 
@@ -145,11 +145,11 @@ def test_lost_names_records_by_the_ids_of_clients(tmp_path: Path) -> None:
             history.write("sent", id=f"order-{offset}", topic=topic)
             history.write("acknowledged", id=f"order-{offset}", topic=topic, partition=0, offset=offset)
     history.close()
-    found = {
+    losses = {
         (row["what"], row["topic"], row["first_offset"], row["last_offset"]): row["ids"]
         for row in rows("lost", tmp_path / "data", history=tmp_path / "history")
     }
-    assert found == {
+    assert losses == {
         ("missing between two batches", "orders", 3, 4): ["order-3", "order-4"],
         ("recorded by a client, and not in the log", "orders", 3, 4): ["order-3", "order-4"],
         ("recorded by a client, and not in the log", "orders", 9, 10): ["order-10", "order-9"],

@@ -37,7 +37,7 @@ def test_a_quorum_state_that_cannot_be_used_is_found(tmp_path: Path, content: by
     where.close()
     tables = DuckTables(str(tmp_path))
     tables.register()
-    rows = [row for found in ask_all(tables.engine, chosen()) for row in found.rows]
+    rows = [row for finding in ask_all(tables.engine, chosen()) for row in finding.rows]
     tables.forget()
     assert [row["file"] for row in rows] == ([] if reason is None else ["__cluster_metadata-0/quorum-state"])
     assert reason is None or reason in rows[0]["reason"]

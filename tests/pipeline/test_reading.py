@@ -73,8 +73,8 @@ def values(path: Path, **options: Any) -> list[bytes]:
 def test_the_outcome_of_a_transaction_is_read(tree: Tree, tmp_path: Path) -> None:
     """Aborted records are flagged; under read_committed they are gone, with all from the open transaction on."""
     with_transactions(tree)
-    found = {row["value"]: row["aborted"] for row in read(tmp_path, "value", "aborted")}
-    assert found == {b"plain": False, b"a1": True, b"a2": True, b"between": False, b"c1": False, b"open": False,
+    outcomes = {row["value"]: row["aborted"] for row in read(tmp_path, "value", "aborted")}
+    assert outcomes == {b"plain": False, b"a1": True, b"a2": True, b"between": False, b"c1": False, b"open": False,
                      b"behind": False}  # fmt: skip
     assert values(tmp_path, isolation="read_committed") == [b"plain", b"between", b"c1"]
     assert values(tmp_path / "t-0", isolation="read_committed") == [b"plain", b"between", b"c1"]
@@ -156,11 +156,11 @@ def test_splits_hold_every_record_once(tree: Tree, tmp_path: Path, split_bytes: 
     partitions = find_partitions(tmp_path)
     splits = plan_records(partitions, query, split_bytes)
     assert len(splits) > len(partitions[0].segments) or split_bytes == 5000
-    found = [row for split in splits for row in rows(read_records(split, query))]
-    assert found == [{"offset": offset, "aborted": True} for offset in range(150)]
+    records = [row for split in splits for row in rows(read_records(split, query))]
+    assert records == [{"offset": offset, "aborted": True} for offset in range(150)]
     packed = pack(splits, 2000)
     assert sum(len(part) for part in packed) == len(splits)
-    assert [row for part in packed for split in join(part) for row in rows(read_records(split, query))] == found
+    assert [row for part in packed for split in join(part) for row in rows(read_records(split, query))] == records
     batches = plan_batches(partitions, Query(BATCHES, mode="report"), split_bytes)
     assert len(batches) == len(splits)
 
@@ -186,9 +186,9 @@ def test_a_wrong_index_does_no_harm(tree: Tree, tmp_path: Path) -> None:
 
 def indexed(folder: Path, count: int, *entries: tuple[int, int]) -> list[int]:
     """Batches of a record each, and an index that maps offsets to the positions of batches; what those begin with."""
-    made = chain(*[1] * count)
-    starts = [0, *accumulate(map(len, made))]
-    path = write_segment(folder, *made)
+    batches = chain(*[1] * count)
+    starts = [0, *accumulate(map(len, batches))]
+    path = write_segment(folder, *batches)
     path.with_suffix(".index").write_bytes(b"".join(packed(">ii", offset, starts[at]) for offset, at in entries))
     return starts
 
@@ -246,11 +246,11 @@ def test_of_several_replicas_the_longest_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_old", [False, True])
 def test_the_longest_replica_ends_last(tmp_path: Path, is_old: bool) -> None:
     """Its last segment may begin before that of another one: each broker rolls by itself."""
-    made = [messages_of_batches(each, 1, 0) if is_old else each for each in chain(1, 1, 1, 1)]
-    write_segment(tmp_path / "broker-1", *made[:2])
-    write_segment(tmp_path / "broker-1", made[2], base=2)
-    write_segment(tmp_path / "broker-2", *made)
-    write_segment(tmp_path / "broker-3", *made)
+    batches = [messages_of_batches(each, 1, 0) if is_old else each for each in chain(1, 1, 1, 1)]
+    write_segment(tmp_path / "broker-1", *batches[:2])
+    write_segment(tmp_path / "broker-1", batches[2], base=2)
+    write_segment(tmp_path / "broker-2", *batches)
+    write_segment(tmp_path / "broker-3", *batches)
     assert [row["offset"] for row in read(tmp_path, "offset")] == [0, 1, 2, 3]
     (chosen,) = find_partitions(tmp_path)
     assert chosen.broker == 2
@@ -306,10 +306,10 @@ def test_unknown_options_and_columns_are_refused(tmp_path: Path) -> None:
 def test_batches_are_read_with_all_fields_of_their_headers(tree: Tree, tmp_path: Path) -> None:
     """One row each; markers with their kind and coordinator."""
     with_transactions(tree)
-    found = rows(read_batches(tmp_path))
-    assert [row["control_type"] for row in found] == [None, None, None, "ABORT", None, "COMMIT", None, None]
-    assert [row["coordinator_epoch"] for row in found if row["is_control"]] == [7, 7]
-    row = found[1]
+    batches = rows(read_batches(tmp_path))
+    assert [row["control_type"] for row in batches] == [None, None, None, "ABORT", None, "COMMIT", None, None]
+    assert [row["coordinator_epoch"] for row in batches if row["is_control"]] == [7, 7]
+    row = batches[1]
     assert (row["topic"], row["partition"], row["base_offset"], row["last_offset"], row["record_count"]) == (
         "t",
         0,
@@ -320,8 +320,8 @@ def test_batches_are_read_with_all_fields_of_their_headers(tree: Tree, tmp_path:
     assert (row["producer_id"], row["producer_epoch"], row["base_sequence"], row["last_sequence"]) == (1, 0, 0, 1)
     assert (row["codec"], row["magic"], row["timestampType"], row["is_transactional"]) == ("none", 2, 0, True)
     assert (row["base_timestamp_ms"], row["max_timestamp_ms"], row["delete_horizon_ms"]) == (NOW_MS, NOW_MS, None)
-    assert [row["position"] for row in found] == [sum(each["size"] for each in found[:index]) for index in range(8)]
-    assert {row["damage"] for row in found} == {None}
+    assert [row["position"] for row in batches] == [sum(each["size"] for each in batches[:index]) for index in range(8)]
+    assert {row["damage"] for row in batches} == {None}
 
 
 def test_columns_of_batches_can_be_named(tmp_path: Path) -> None:

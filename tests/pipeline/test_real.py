@@ -22,10 +22,10 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Node]:
     """A running node: Apache Kafka, or ours."""
     need_kafka()
-    made = Node(tmp_path)
-    (made.start_kafka if request.param == "kafka" else made.start_ours)()
-    yield made
-    made.stop(clean=False)
+    real_node = Node(tmp_path)
+    (real_node.start_kafka if request.param == "kafka" else real_node.start_ours)()
+    yield real_node
+    real_node.stop(clean=False)
 
 
 def fill(bootstrap: str) -> list[tuple[Any, ...]]:
@@ -64,7 +64,7 @@ def fill(bootstrap: str) -> list[tuple[Any, ...]]:
     return seen
 
 
-def found(data: Path) -> list[tuple[Any, ...]]:
+def records_in(data: Path) -> list[tuple[Any, ...]]:
     """The same from the files."""
     columns = ["offset", "timestamp_ms", "key", "value", "headers"]
     read = rows(read_segments(data, columns=columns, topics=["t"], isolation="read_committed"))
@@ -77,9 +77,9 @@ def found(data: Path) -> list[tuple[Any, ...]]:
 def test_a_brokers_directory_holds_what_a_consumer_saw(node: Node) -> None:
     """While it runs and after it stopped; and Kafka's own tool counts the same batches and records."""
     seen = fill(node.bootstrap)
-    assert found(node.data) == seen
+    assert records_in(node.data) == seen
     node.stop()
-    assert found(node.data) == seen
+    assert records_in(node.data) == seen
     offsets = {row["group_id"]: row["committed_offset"] for row in rows(read_state(node.data, "offsets"))}
     assert offsets == {"g": 7}
     states = [

@@ -37,11 +37,11 @@ def findings(directory: Path) -> list[str]:
     """All that an audit has to report of it, information left out."""
     tables = DuckTables(str(directory))
     tables.register(records=True)
-    found = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
+    reported = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
     (seen,) = tables.engine.plain("SELECT sum(record_count) AS records FROM batches").to_pylist()
     tables.forget()
     assert seen["records"] > 100
-    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in found]
+    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in reported]
 
 
 def test_metadata_that_begin_with_a_snapshot_are_no_finding(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_partitions_that_were_reassigned_under_load_are_no_finding(tmp_path: Pat
     with kafka(tmp_path) as brokers:
         bootstrap = ",".join(each.bootstrap for each in brokers)
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        made = admin.create_topics([NewTopic("moved", replica_assignment=[[1, 2], [2, 1]], num_partitions=2)])
-        for each in made.values():
+        creations = admin.create_topics([NewTopic("moved", replica_assignment=[[1, 2], [2, 1]], num_partitions=2)])
+        for each in creations.values():
             each.result(traffic.PATIENCE_S)
         with under_load(bootstrap, "moved") as ended:
             for replicas in ([[2, 3], [3, 2]], [[3, 1], [1, 3]]):

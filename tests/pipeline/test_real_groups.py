@@ -56,7 +56,9 @@ def test_an_audit_finds_nothing_after_share_and_streams_groups(directory: Path) 
     """Snapshots, updates, resets, deletions, members that come and go; and the tables have them."""
     tables = DuckTables(str(directory))
     tables.register(records=True)
-    found_rows = [f"{found.check.name}: {found.rows[:3]}" for found in ask_all(tables.engine, chosen(has=["records"]))]
+    found_rows = [
+        f"{finding.check.name}: {finding.rows[:3]}" for finding in ask_all(tables.engine, chosen(has=["records"]))
+    ]
     counted = tables.engine.plain(
         "SELECT count(*) FILTER (is_snapshot AND NOT is_initial) AS snapshots, count(*) FILTER (is_initial) AS begun, "
         "count(*) FILTER (is_tombstone) AS deleted FROM share_states"

@@ -30,15 +30,15 @@ SETTINGS = {
     "segment.ms": "+5000",
 }
 GROUPS = {"classic": {}, "consumer": {"group.protocol": "consumer"}}
-ASKED = ("leader-epoch-unknown", "setting-invalid", "setting-without-topic", "assignment-unknown", "format-regress")
+CHECKS = ("leader-epoch-unknown", "setting-invalid", "setting-without-topic", "assignment-unknown", "format-regress")
 
 
-def found(directory: Path) -> tuple[list[str], int, int]:
+def findings_of(directory: Path) -> tuple[list[str], int, int]:
     """What an audit reports, the settings in the metadata, and the partitions that members own."""
     tables = DuckTables(str(directory))
     tables.register(records=True)
     checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    assert set(ASKED) <= {check.name for check in checks}
+    assert set(CHECKS) <= {check.name for check in checks}
     reported = [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in ask_all(tables.engine, checks)]
     counted = "SELECT count(*) AS n FROM state_metadata WHERE type = 'ConfigRecord'"
     owned = "SELECT (SELECT count(*) FROM group_tasks) + (SELECT sum(len(members)) FROM state_groups) AS n"
@@ -47,7 +47,7 @@ def found(directory: Path) -> tuple[list[str], int, int]:
     return reported, numbers[0], numbers[1]
 
 
-def made(admin: AdminClient, *names: str) -> None:
+def create_topics(admin: AdminClient, *names: str) -> None:
     """Create topics with settings."""
     for each in admin.create_topics([NewTopic(name, 2, 1, config=SETTINGS) for name in names]).values():
         each.result(PATIENCE_S)
@@ -71,7 +71,7 @@ def test_settings_members_and_leaders_that_change_are_no_finding(tmp_path: Path)
     consumers = []
     try:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        made(admin, "stays", "goes", "again")
+        create_topics(admin, "stays", "goes", "again")
         altered(admin, ResourceType.TOPIC, "goes", retention_bytes="1000")
         altered(admin, ResourceType.BROKER, "1", log_cleaner_threads="2")
         altered(admin, ResourceType.GROUP, "consumer", consumer_session_timeout_ms="50000")
@@ -84,17 +84,17 @@ def test_settings_members_and_leaders_that_change_are_no_finding(tmp_path: Path)
         for each in admin.delete_topics(["goes", "again"]).values():
             each.result(PATIENCE_S)
         broker.stop(clean=False)
-        nothing, settings_seen, owned = found(broker.data)
+        nothing, settings_seen, owned = findings_of(broker.data)
         assert (nothing, settings_seen > 12, owned > 6) == ([], True, True)
         broker.start()
-        made(admin, "again")
+        create_topics(admin, "again")
         fill(broker, "stays", "again")
-        assert found(broker.data)[0] == []
+        assert findings_of(broker.data)[0] == []
     finally:
         for consumer in consumers:
             threading.Thread(target=consumer.close, daemon=True).start()
         broker.stop()
-    assert found(broker.data)[0] == []
+    assert findings_of(broker.data)[0] == []
 
 
 def fill(broker: RealBroker, *topics: str) -> None:

@@ -77,10 +77,10 @@ def test_a_lane_at_a_wrong_place_counts_for_nothing(nested: bool, monkeypatch: p
         return walk(data, starts, stops, counts)
 
     inner = part([b"abc"] * 40)
-    given = laid([(part([inner if nested else b"z" * len(inner)] * 800), 800), (part([b"abc"] * 900), 900)])
-    wanted = walk(*given)
+    layout = laid([(part([inner if nested else b"z" * len(inner)] * 800), 800), (part([b"abc"] * 900), 900)])
+    wanted = walk(*layout)
     monkeypatch.setattr(record_scan, "_one_by_one", watched)
-    begins, ends = record_scan._in_lanes(*given)
+    begins, ends = record_scan._in_lanes(*layout)
     assert walked == ([800] if nested else [])
     assert (begins.tolist(), ends.tolist()) == (wanted[0].tolist(), wanted[1].tolist())
 

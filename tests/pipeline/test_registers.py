@@ -12,7 +12,7 @@ KEY = ("setting", "2", "orders", "retention.ms")
 SECOND = 1_000_000
 
 
-def found(values: Registers) -> list[tuple[int, str]]:
+def faults_of(values: Registers) -> list[tuple[int, str]]:
     """Ids of the answers that are wrong, and why."""
     return [(each.id, each.what.removeprefix(f"{' '.join(KEY)} ")) for each in values.faults()]
 
@@ -37,7 +37,7 @@ def test_an_answer_may_be_late_but_not_for_long() -> None:
     read(values, 1, "1", 10 + LAG_US / SECOND / 2)
     read(values, 2, "1", 11 + LAG_US / SECOND)
     read(values, 3, "2", 12 + LAG_US / SECOND)
-    assert found(values) == [(2, "is 1, not 2")]
+    assert faults_of(values) == [(2, "is 1, not 2")]
 
 
 def test_a_broker_does_not_go_back() -> None:
@@ -46,7 +46,7 @@ def test_a_broker_does_not_go_back() -> None:
     read(values, 1, "2", 11)
     read(values, 2, "1", 12)
     read(values, 3, "1", 12, broker=2)
-    assert found(values) == [(2, "goes back to an older value")]
+    assert faults_of(values) == [(2, "goes back to an older value")]
 
 
 def test_what_was_made_is_what_its_first_answer_reports() -> None:
@@ -55,14 +55,14 @@ def test_what_was_made_is_what_its_first_answer_reports() -> None:
     values.begin(KEY, ANY, 10 * SECOND, 10 * SECOND + 1000)
     for number, value in enumerate(("a", "a", "b"), 1):
         read(values, number, value, 10 + number / 10)
-    assert found(values) == [(3, "is b, not a")]
+    assert faults_of(values) == [(3, "is b, not a")]
 
 
 def test_a_value_that_no_client_wrote_is_wrong_at_once() -> None:
     """Also within the time that an answer may be late."""
     values = written("2", 10)
     read(values, 1, "7", 10.5)
-    assert found(values) == [(1, "is 7, not 1 or 2")]
+    assert faults_of(values) == [(1, "is 7, not 1 or 2")]
 
 
 def test_a_write_without_an_answer_may_take_effect_at_any_time() -> None:
@@ -71,7 +71,7 @@ def test_a_write_without_an_answer_may_take_effect_at_any_time() -> None:
     read(values, 1, "1", 100)
     read(values, 2, "2", 200)
     read(values, 3, "3", 300)
-    assert found(values) == [(3, "is 3, not 1 or 2")]
+    assert faults_of(values) == [(3, "is 3, not 1 or 2")]
 
 
 def test_what_the_journal_does_not_show_is_learned_from_the_first_answer() -> None:
@@ -80,7 +80,7 @@ def test_what_the_journal_does_not_show_is_learned_from_the_first_answer() -> No
     read(values, 1, "5", 100)
     read(values, 2, "5", 101)
     read(values, 3, "6", 102)
-    assert found(values) == [(3, "is 6, not 5")]
+    assert faults_of(values) == [(3, "is 6, not 5")]
 
 
 def test_after_a_reset_nothing_is_known() -> None:
@@ -88,7 +88,7 @@ def test_after_a_reset_nothing_is_known() -> None:
     values = written("2", 10)
     values.reset(KEY[:3], 20 * SECOND)
     read(values, 1, "9", 100)
-    assert found(values) == []
+    assert faults_of(values) == []
 
 
 def test_what_was_made_now_had_no_value_before() -> None:
@@ -96,7 +96,7 @@ def test_what_was_made_now_had_no_value_before() -> None:
     values = Registers()
     values.begin(KEY, "2", 10 * SECOND, 10 * SECOND + 1000)
     read(values, 1, "1", 11)
-    assert found(values) == [(1, "is 1, not 2")]
+    assert faults_of(values) == [(1, "is 1, not 2")]
 
 
 TOPIC_ID = "LiYnCOdmRjSHC2j8QOP_kQ"
@@ -115,9 +115,9 @@ def committed(number: int, offset: int, *, by_id: bool) -> Call:
     """OffsetCommit of partition 0 of `orders`."""
     topic = {"topic_id": TOPIC_ID} if by_id else {"name": "orders"}
     part = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1, "committed_metadata": ""}
-    asked = {"group_id": "g", "topics": [{**topic, "partitions": [part]}]}
+    request = {"group_id": "g", "topics": [{**topic, "partitions": [part]}]}
     got = {"topics": [{**topic, "partitions": [{"partition_index": 0, "error_code": "NONE"}]}]}
-    return answered(number, "OffsetCommit", 10 if by_id else 9, asked, got)
+    return answered(number, "OffsetCommit", 10 if by_id else 9, request, got)
 
 
 def fetched(number: int, offset: int | None, *, by_id: bool, is_whole: bool = False) -> Call:
@@ -126,9 +126,9 @@ def fetched(number: int, offset: int | None, *, by_id: bool, is_whole: bool = Fa
     part = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1, "metadata": "",
             "error_code": "NONE"}  # fmt: skip
     topics = [] if offset is None else [{**topic, "partitions": [part]}]
-    asked = {"groups": [{"group_id": "g", "topics": None if is_whole else [{**topic, "partition_indexes": [0]}]}]}
+    request = {"groups": [{"group_id": "g", "topics": None if is_whole else [{**topic, "partition_indexes": [0]}]}]}
     got = {"groups": [{"group_id": "g", "error_code": "NONE", "topics": topics}]}
-    return answered(number, "OffsetFetch", 10 if by_id else 9, asked, got)
+    return answered(number, "OffsetFetch", 10 if by_id else 9, request, got)
 
 
 @pytest.mark.parametrize("by_id", [True, False])

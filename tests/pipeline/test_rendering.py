@@ -71,8 +71,8 @@ def test_one_is_not_many(tmp_path: Path) -> None:
     where.close()
     tables = DuckTables(str(tmp_path))
     tables.register()
-    asked = chosen(["offset-hole"])
-    text = render.summary(Report("", None, asked, ask_all(tables.engine, asked), totals(tables.engine)))
+    checks = chosen(["offset-hole"])
+    text = render.summary(Report("", None, checks, ask_all(tables.engine, checks), totals(tables.engine)))
     tables.forget()
     assert text.endswith(": 1 finding of 1 kind")
 
@@ -122,9 +122,9 @@ def test_lanes_are_transactional_ids(tmp_path: Path) -> None:
     tables.register()
     (picture,) = (each for each in html_report.draw(tables.engine, []) if each.title == "orders-0")
     tables.forget()
-    found = texts(picture)
-    assert {"pay$ment$-7", "refund", "producer 36"} <= set(found)
-    assert not {"producer 34", "producer 35"} & set(found)
+    drawn = texts(picture)
+    assert {"pay$ment$-7", "refund", "producer 36"} <= set(drawn)
+    assert not {"producer 34", "producer 35"} & set(drawn)
     assert picture.caption.startswith("0 transactions committed, 0 aborted (hatched), 3 not ended")
 
 

@@ -29,9 +29,9 @@ class Secured:
         ca.cert_pem.write_to_path(str(folder / "authority.pem"))
         ca.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(folder / "broker.pem"))
         for name, authority in (("client", ca), ("stranger", other)):
-            made = authority.issue_cert("alice")
-            made.private_key_pem.write_to_path(str(folder / f"{name}.key"))
-            made.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
+            certificate = authority.issue_cert("alice")
+            certificate.private_key_pem.write_to_path(str(folder / f"{name}.key"))
+            certificate.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
         ports = free_ports(len(KINDS))
         self.addresses = {kind: f"127.0.0.1:{port}" for kind, port in zip(KINDS, ports, strict=True)}
         settings = {
@@ -67,23 +67,23 @@ class Secured:
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """One cluster for all of them: audits change nothing."""
-    made = Secured(tmp_path_factory.mktemp("secured"))
-    yield made
-    made.server.process.stop()
+    server = Secured(tmp_path_factory.mktemp("secured"))
+    yield server
+    server.server.process.stop()
 
 
 def settings_of(secured: Secured, kind: str, **other: str) -> dict[str, str]:
     """What a client of the listener needs; `other` replaces some of it."""
-    found = {"security_protocol": kind}
+    options = {"security_protocol": kind}
     if kind.startswith("SASL"):
         mechanism = "SCRAM-SHA-256" if kind == "SASL_SSL" else "SCRAM-SHA-512"
-        found |= {"sasl_mechanism": mechanism, "sasl_username": "alice", "sasl_password": "secret"}
+        options |= {"sasl_mechanism": mechanism, "sasl_username": "alice", "sasl_password": "secret"}
     if kind.endswith("SSL"):
-        found["ssl_truststore_location"] = str(secured.folder / "authority.pem")
+        options["ssl_truststore_location"] = str(secured.folder / "authority.pem")
     if kind == "SSL":
-        found["ssl_certificate_location"] = str(secured.folder / "client.pem")
-        found["ssl_key_location"] = str(secured.folder / "client.key")
-    return found | other
+        options["ssl_certificate_location"] = str(secured.folder / "client.pem")
+        options["ssl_key_location"] = str(secured.folder / "client.key")
+    return options | other
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,7 +23,7 @@ BY_QUERY: Final = {
 """Faults that the check itself is asked for; of the others, only the rows are made that it returns."""
 
 
-def found(root: Path, *checks: str) -> set[str]:
+def findings_of(root: Path, *checks: str) -> set[str]:
     """The checks that have a finding."""
     tables = DuckTables(str(root))
     tables.register()
@@ -34,14 +34,14 @@ def found(root: Path, *checks: str) -> set[str]:
 
 def test_the_directory_without_a_fault_is_clean(tmp_path: Path) -> None:
     """Of all checks of logs, not only of those with a fault here."""
-    assert found(directory(tmp_path / "data")) == set()
+    assert findings_of(directory(tmp_path / "data")) == set()
 
 
 def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> None:
     """Kafka 4.4 leaves it as it was, also when it stops cleanly; with an index of another log it is a fault."""
     root = directory(tmp_path / "data")
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
-    assert "segment-files" not in found(root, "segment-files")
+    assert "segment-files" not in findings_of(root, "segment-files")
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -53,7 +53,7 @@ def test_a_copy_without_indexes_is_a_warning(tmp_path: Path, clean: bool) -> Non
     for segment in sorted(root.glob("orders-0/*.log")):
         for suffix in (".index", ".timeindex", ".txnindex"):
             segment.with_suffix(suffix).unlink(missing_ok=True)
-        assert found(root) == {"segment-files"}
+        assert findings_of(root) == {"segment-files"}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_index_of_aborted_transactions_is_not_rebuilt_alone(
     root = where.close()
     for suffix in suffixes:
         (root / log.segment.path_of(suffix)).unlink()
-    assert found(root, "index-transaction", "index-time", "segment-files") == checks
+    assert findings_of(root, "index-transaction", "index-time", "segment-files") == checks
 
 
 @pytest.mark.parametrize("name", sorted(BY_QUERY))
@@ -80,7 +80,7 @@ def test_a_fault_is_found(tmp_path: Path, name: str) -> None:
     check, plant = FAULTS[name]
     root = directory(tmp_path / "data")
     plant(root)
-    assert check in found(root, check)
+    assert check in findings_of(root, check)
 
 
 @pytest.mark.parametrize("name", sorted(FAULTS.keys() - BY_QUERY))

@@ -26,7 +26,7 @@ from storage.checkpoints import CLEAN_SHUTDOWN, EpochEntry
 from tests.pipeline import broker_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
-from tests.pipeline.log_faults import Found
+from tests.pipeline.log_faults import LogFinding
 from tools.fill_directory import Filling, fill
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,13 +62,13 @@ def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
     wanted = log_faults.planted(tmp_path)
     tables = DuckTables(str(tmp_path))
     tables.register(records=True)
-    found = {
-        Found(finding.check.name, row["topic"], row["partition"], row.get("offset"))
+    reported = {
+        LogFinding(finding.check.name, row["topic"], row["partition"], row.get("offset"))
         for finding in ask_all(tables.engine, chosen(has=["records"]))
         for row in finding.rows
     }
     tables.forget()
-    assert found == wanted
+    assert reported == wanted
 
 
 def epochs_ahead(where: Planting) -> None:
@@ -121,11 +121,11 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> N
     tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
     tables.register()
     checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    found = [
+    reported = [
         FoundCall(finding.check.name, row["id"]) for finding in ask_all(tables.engine, checks) for row in finding.rows
     ]
     tables.forget()
-    assert sorted(found) == sorted(wanted)
+    assert sorted(reported) == sorted(wanted)
 
 
 def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
@@ -143,7 +143,7 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
         with index.open("ab") as file:
             file.write(struct.pack(">ii", 100, 100_000))
 
-    def found() -> list[str]:
+    def findings() -> list[str]:
         tables = DuckTables(str(tmp_path))
         tables.register()
         names = [each.check.name for each in ask_all(tables.engine, chosen(["index-offset"], has=NEEDS)) if each.rows]
@@ -152,8 +152,8 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
 
     with monkeypatch.context() as patch:
         patch.setattr(DuckTables, "_read_history", growing)
-        assert found() == []
-    assert found() == ["index-offset"]
+        assert findings() == []
+    assert findings() == ["index-offset"]
 
 
 def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_p
     tables.register()
     tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
     assert (
-        reported(ask_all(tables.engine, chosen({name for name, _ in live_faults.FOUND}, has=NEEDS)))
-        == live_faults.FOUND
+        reported(ask_all(tables.engine, chosen({name for name, _ in live_faults.FINDINGS}, has=NEEDS)))
+        == live_faults.FINDINGS
     )
     tables.forget()
 
@@ -183,24 +183,24 @@ def test_what_is_broken_had_an_occasion(tmp_path: Path) -> None:
     journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     engine = DuckEngine()
     register_conformance(engine, str(tmp_path / "journal"))
-    found = run.look(engine, str(tmp_path / "journal"), run.invariants())
+    conformance = run.look(engine, str(tmp_path / "journal"), run.invariants())
     engine.close()
-    broken = [each for each in found.verdicts() if each.broken]
-    assert {each.check.name for each in broken} == {check.name for check in found.checks}
+    broken = [each for each in conformance.verdicts() if each.broken]
+    assert {each.check.name for each in broken} == {check.name for check in conformance.checks}
     assert [each.check.name for each in broken if not each.occasions] == []
 
 
-def between(root: Path, names: list[str]) -> broker_faults.Found:
+def between(root: Path, names: list[str]) -> broker_faults.Expected:
     """What these checks find in a folder of several directories."""
     tables = DuckTables(str(root))
     tables.register()
-    found = {
+    reported = {
         (finding.check.name, row.get("what") or row.get("file") or row["topic"])
         for finding in ask_all(tables.engine, chosen(names))
         for row in finding.rows
     }
     tables.forget()
-    return found
+    return reported
 
 
 def test_faults_between_directories_are_found_and_nothing_else(tmp_path: Path) -> None:

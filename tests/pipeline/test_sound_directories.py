@@ -17,11 +17,11 @@ def findings(directory: Path) -> list[str]:
     """All that an audit has to report, information left out."""
     tables = DuckTables(str(directory))
     tables.register(records=True)
-    found = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
+    reported = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
     (seen,) = tables.engine.plain("SELECT sum(record_count) AS records FROM batches").to_pylist()
     tables.forget()
     assert seen["records"] > 50
-    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in found]
+    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in reported]
 
 
 @pytest.mark.parametrize(("release", "name"), ALL)

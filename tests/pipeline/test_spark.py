@@ -44,8 +44,8 @@ def test_one_dataframe_answers_many_questions(spark: SparkSession, tmp_path: Pat
     frame = spark.read.format("kafka_segments").load(str(tmp_path))
     frame.createOrReplaceTempView("records")
     counts = ("offset >= 97", "true", "offset > 97 or partition = 0", "topic = 'other'", "offset < 2")
-    asked = [f"(select count(*) from records where {each})" for each in counts]  # noqa: S608 - our own text
-    assert spark.sql("select " + ", ".join(asked)).first() == (9, 300, 104, 0, 6)
+    queries = [f"(select count(*) from records where {each})" for each in counts]  # noqa: S608 - our own text
+    assert spark.sql("select " + ", ".join(queries)).first() == (9, 300, 104, 0, 6)
     assert [frame.filter(each).count() for each in counts[:2]] == [9, 300]
 
 
@@ -60,8 +60,8 @@ def test_filters_reach_the_files_where_that_is_asked_for(spark: SparkSession, tm
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         frame = spark.read.format("kafka_segments").option("pushFilters", "true").load(str(tmp_path))
-        asked = "partition in (0, 7) and offset >= 60 and offset < 63 and timestamp > '2023-11-14T22:13:20Z'"
-        assert values(frame.filter(asked).select("offset")) == [60, 61, 62]
+        condition = "partition in (0, 7) and offset >= 60 and offset < 63 and timestamp > '2023-11-14T22:13:20Z'"
+        assert values(frame.filter(condition).select("offset")) == [60, 61, 62]
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
     bounded = spark.read.format("kafka_segments").option("startingOffsets", "60").option("endingOffsets", "63")

@@ -48,20 +48,20 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_committed_offsets_are_read(directory: Path) -> None:
     """Those of a group, and those of transactions with what became of them."""
-    found = {row["group_id"]: row for row in rows(read_state(directory, "offsets"))}
-    assert {name: (row["committed_offset"], row["aborted"]) for name, row in found.items()} == {
+    commits = {row["group_id"]: row for row in rows(read_state(directory, "offsets"))}
+    assert {name: (row["committed_offset"], row["aborted"]) for name, row in commits.items()} == {
         "simple": (3, False),
         "committed": (7, False),
         "aborted": (7, True),
     }
-    simple = found["simple"]
+    simple = commits["simple"]
     assert (simple["committed_topic"], simple["committed_partition"], simple["metadata"].rstrip("\0")) == (
         "t",
         0,
         "so far",
     )
     assert (simple["topic"], simple["is_transactional"], simple["is_tombstone"]) == ("__consumer_offsets", False, False)
-    assert found["committed"]["is_transactional"]
+    assert commits["committed"]["is_transactional"]
 
 
 def test_transactions_are_read_step_by_step(directory: Path) -> None:
@@ -77,19 +77,19 @@ def test_transactions_are_read_step_by_step(directory: Path) -> None:
 
 def test_the_metadata_is_read(directory: Path) -> None:
     """Each metadata record is read with its type and fields."""
-    found = rows(read_state(directory, "metadata"))
-    topics = [json.loads(row["record"])["name"] for row in found if row["type"] == "TopicRecord"]
+    records = rows(read_state(directory, "metadata"))
+    topics = [json.loads(row["record"])["name"] for row in records if row["type"] == "TopicRecord"]
     assert "t" in topics
     assert "__consumer_offsets" in topics
-    assert rows(read_state(directory, "metadata", columns=["type"]))[0] == {"type": found[0]["type"]}
+    assert rows(read_state(directory, "metadata", columns=["type"]))[0] == {"type": records[0]["type"]}
 
 
 def test_what_cannot_be_read_is_not_lost(tmp_path: Path) -> None:
     """A kind of a later Kafka, and what a client has planted."""
     records = [Record(0, NOW_MS, b"\0\x63ab", b"later"), Record(1, NOW_MS, None, b"planted")]
     write_segment(tmp_path, build_batch(records, partition_leader_epoch=0), name="__consumer_offsets-0")
-    found = rows(read_state(tmp_path, "unknown"))
-    assert [(row["kind"], row["key"], row["value"]) for row in found] == [
+    unknown = rows(read_state(tmp_path, "unknown"))
+    assert [(row["kind"], row["key"], row["value"]) for row in unknown] == [
         (99, b"\0\x63ab", b"later"),
         (None, None, b"planted"),
     ]
@@ -107,9 +107,9 @@ def test_a_metadata_log_that_was_cut_has_its_snapshot(tmp_path: Path) -> None:
     (folder / f"{9:020d}-{1:010d}.checkpoint").write_bytes(
         snapshot([each for each in (values[0], settings, values[1]) if each], NOW_MS, epoch=1)
     )
-    found = rows(read_state(tmp_path, "metadata", columns=["type", "offset"]))
+    records = rows(read_state(tmp_path, "metadata", columns=["type", "offset"]))
     expected = [("TopicRecord", 8), ("ConfigRecord", 8), ("TopicRecord", 8), ("TopicRecord", 9)]
-    assert [tuple(row.values()) for row in found] == expected
+    assert [tuple(row.values()) for row in records] == expected
     tasks = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": "metadata"}, ["type", "offset"])
     assert [tuple(row.values()) for task in tasks for row in rows(sources.read(task))] == expected
     assert topic_settings(str(tmp_path), ["a"]) == {"a": {"cleanup.policy": "compact"}}
@@ -123,24 +123,24 @@ def test_a_damaged_snapshot_of_the_metadata_hides_no_record(tmp_path: Path) -> N
     folder = tmp_path / "__cluster_metadata-0"
     (folder / f"{7:020d}-{1:010d}.checkpoint").write_bytes(b"damaged")
 
-    def found() -> list[list[int]]:
+    def read_twice() -> list[list[int]]:
         tasks = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": "metadata"}, ["offset"])
         by_task = [row["offset"] for task in tasks for row in rows(sources.read(task))]
         return [[row["offset"] for row in rows(read_state(tmp_path, "metadata", columns=["offset"]))], by_task]
 
-    assert found() == [[5, 6, 7]] * 2
+    assert read_twice() == [[5, 6, 7]] * 2
     (folder / f"{5:020d}-{1:010d}.checkpoint").write_bytes(snapshot([values[0] or b""], NOW_MS, epoch=1))
-    assert found() == [[4, 5, 6, 7]] * 2
+    assert read_twice() == [[4, 5, 6, 7]] * 2
 
 
 def test_records_of_the_newer_groups_are_decoded(tmp_path: Path) -> None:
     """Consumer, streams and share groups, and their tombstones."""
-    made = [
+    encoded = [
         group.encode(consumer_group.ConsumerRecord.of("c", consumer_group.CurrentMember(member_epoch=3), "m")),
         group.encode(streams_group.StreamsRecord(streams_group.StreamsKind.GROUP_METADATA, "s")),
         group.encode(share_group.ShareGroupRecord.of("q", share_group.ShareGroupEpoch(7))),
     ]
-    records = [Record(at, NOW_MS, key, value) for at, (key, value) in enumerate(made)]
+    records = [Record(at, NOW_MS, key, value) for at, (key, value) in enumerate(encoded)]
     write_segment(tmp_path, build_batch(records, partition_leader_epoch=0), name="__consumer_offsets-0")
     key, value = share_state.encode(share_state.ShareRecord("h", UUID(int=5), 2, share_state.ShareSnapshot(4)))
     write_segment(
@@ -174,10 +174,10 @@ def test_a_task_needs_no_import_once_its_rows_are_asked_for(
     write_segment(tmp_path, planted, name="__consumer_offsets-0")
     [task] = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": kind}, ["topic", "offset"])
     monkeypatch.delitem(sys.modules, "pipeline.state")
-    found = sources.read(task)
+    batches = sources.read(task)
     monkeypatch.setattr(sys, "meta_path", [Closed(), *sys.meta_path])
     wanted = [{"topic": "__consumer_offsets", "offset": 0}] if kind == "unknown" else []
-    assert rows(found) == wanted
+    assert rows(batches) == wanted
     monkeypatch.delitem(sys.modules, "pipeline.state")
     with pytest.raises(ModuleNotFoundError):
         sources.read(task)

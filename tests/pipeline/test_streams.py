@@ -25,15 +25,15 @@ def checkpoint(folder: Path, **offsets: int) -> None:
 
 def logs(folder: Path, source: str = "kafka_segments", **options: str) -> LogStream:
     """A stream over a data directory."""
-    made = open_stream(source, {"path": str(folder), **options})
-    assert isinstance(made, LogStream)
-    return made
+    stream = open_stream(source, {"path": str(folder), **options})
+    assert isinstance(stream, LogStream)
+    return stream
 
 
 def between(stream: LogStream | JournalStream, start: Any, end: Any, *names: str) -> list[Any]:
     """The values between two places, of one column, or tuples of several."""
-    found = [row for task in stream.tasks(start, end, names) for row in rows(read_task(task))]
-    return [tuple(row.values()) if len(names) > 1 else row[names[0]] for row in found]
+    streamed = [row for task in stream.tasks(start, end, names) for row in rows(read_task(task))]
+    return [tuple(row.values()) if len(names) > 1 else row[names[0]] for row in streamed]
 
 
 def test_a_log_is_read_up_to_its_high_watermark(tmp_path: Path) -> None:
@@ -86,14 +86,14 @@ def test_a_batch_is_as_large_as_it_may_be(tmp_path: Path, limit: Limit) -> None:
     stream = logs(tmp_path)
     target = stream.last()
     assert target == {"t-0": 24, "u-0": 24}
-    place, steps, found = stream.first(), 0, []
+    place, steps, records = stream.first(), 0, []
     while place != target:
         following = stream.next(place, limit, target)
         step = between(stream, place, following, "topic", "offset")
         assert 0 < len(step) <= (4 if limit.kind == "rows" else 20)
-        found += step
+        records += step
         place, steps = following, steps + 1
-    assert sorted(found) == [(topic, offset) for topic in ("t", "u") for offset in range(24)]
+    assert sorted(records) == [(topic, offset) for topic in ("t", "u") for offset in range(24)]
     assert steps >= 3
     assert stream.next(place, limit, target) == place
 
@@ -138,9 +138,9 @@ def test_records_that_are_gone_are_not_passed_over_in_silence(tmp_path: Path, st
 
 def journal(folder: Path, **options: str) -> JournalStream:
     """A stream over a journal."""
-    made = open_stream("wire_journal", {"path": str(folder), **options})
-    assert isinstance(made, JournalStream)
-    return made
+    stream = open_stream("wire_journal", {"path": str(folder), **options})
+    assert isinstance(stream, JournalStream)
+    return stream
 
 
 def test_a_journal_is_followed_from_file_to_file(tmp_path: Path) -> None:
@@ -170,14 +170,14 @@ def test_a_step_through_a_journal_is_bounded(tmp_path: Path, limit: Limit, most:
         lines = [line(number * 5 + index) for index in range(5)]
         write(tmp_path, *lines, name=f"wire-A-{number + 1:06d}.jsonl")
     stream = journal(tmp_path)
-    place, found, target = stream.first(), [], stream.last()
+    place, streamed, target = stream.first(), [], stream.last()
     while place != target:
         following = stream.next(place, limit, target)
         step = between(stream, place, following, "id")
         assert 0 < len(step) <= most
-        found += step
+        streamed += step
         place = following
-    assert found == list(range(20))
+    assert streamed == list(range(20))
 
 
 def test_tasks_are_bytes_that_need_this_code_only(tmp_path: Path) -> None:

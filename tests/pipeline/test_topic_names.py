@@ -41,8 +41,8 @@ def namesake(root: Path, *again: metadata.ConfigRecord) -> Path:
 @pytest.mark.parametrize("again", [None, "7"])
 def test_settings_of_a_deleted_topic_are_not_those_of_its_namesake(tmp_path: Path, again: str | None) -> None:
     """In exports, reports and audits; Kafka forgets them with the topic, and writes no record for that."""
-    given = [] if again is None else [metadata.ConfigRecord(2, "orders", "retention.ms", again)]
-    root = str(namesake(tmp_path / "data", *given))
+    records = [] if again is None else [metadata.ConfigRecord(2, "orders", "retention.ms", again)]
+    root = str(namesake(tmp_path / "data", *records))
     own = {} if again is None else {"retention.ms": again}
     assert export.topic_settings(root, ["orders"]).get("orders", {}) == own
     assert export.export(None, root, str(tmp_path / "out")).configs.get("orders", {}) == own

@@ -101,19 +101,19 @@ def test_the_round_trip_loses_nothing(spark: SparkSession, source: Path, tmp_pat
 def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     """Headers twice and null, null against empty, log append time, no aborted records; the manifest counts them all."""
     manifest = export.export(spark, str(source), str(tmp_path / "out"))
-    found = rows(tmp_path / "out")
-    orders = [row for row in found if row["topic"] == "orders" and row["partition"] == 0]
+    exported = rows(tmp_path / "out")
+    orders = [row for row in exported if row["topic"] == "orders" and row["partition"] == 0]
     assert orders[0]["headers"] == [{"key": "h", "value": b"1"}, {"key": "h", "value": None}]
     assert orders[1]["headers"] is None
-    assert {row["timestampType"] for row in found if row["topic"] == "timed"} == {1}
-    values = {row["value"] for row in found if row["topic"] == "random"}
+    assert {row["timestampType"] for row in exported if row["topic"] == "timed"} == {1}
+    values = {row["value"] for row in exported if row["topic"] == "random"}
     assert {None, b""} < values
     bounds = manifest.topics["orders"][0]
     assert (bounds.records, bounds.log_end) == (30, 39)  # 48 less an aborted transaction's 6, and markers
-    assert [row["offset"] for row in found if row["topic"] == "compacted"] == [0, 3, 4, 5, 20, 21, 22]
+    assert [row["offset"] for row in exported if row["topic"] == "compacted"] == [0, 3, 4, 5, 20, 21, 22]
     export.verify(Store(str(tmp_path / "out")), manifest)
     stored = json.loads((tmp_path / "out" / "_manifest.json").read_text(encoding="utf-8"))
-    assert sum(each["records"] for each in stored["files"]) == manifest.records == len(found)
+    assert sum(each["records"] for each in stored["files"]) == manifest.records == len(exported)
 
 
 def test_an_export_is_verified_before_it_is_loaded(spark: SparkSession, source: Path, tmp_path: Path) -> None:
@@ -140,16 +140,16 @@ def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path
         renamed={"orders": "sample"},
     )
     export.export(spark, str(source), str(tmp_path / "out"), choice=choice)
-    found = rows(tmp_path / "out")
+    exported = rows(tmp_path / "out")
     whole = tmp_path / "whole"
     manifest = export.export(spark, str(source), str(whole), choice=Choice(topics=["orders"]))
-    keys, all_keys = {row["key"] for row in found}, {row["key"] for row in rows(whole)}
+    keys, all_keys = {row["key"] for row in exported}, {row["key"] for row in rows(whole)}
     assert 0 < len(keys) < len(all_keys)
-    assert {row["topic"] for row in found} == {"sample"}
-    assert all(len(row["value"]) == 64 for row in found)
-    assert len(found) == len([row for row in rows(whole) if row["key"] in keys and row["offset"] >= 3])
+    assert {row["topic"] for row in exported} == {"sample"}
+    assert all(len(row["value"]) == 64 for row in exported)
+    assert len(exported) == len([row for row in rows(whole) if row["key"] in keys and row["offset"] >= 3])
     store, chosen = export.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
-    assert chosen.records == len(found)
+    assert chosen.records == len(exported)
     assert {target.topic for target in targets(store, chosen, choice)} == {"sample"}
 
 
@@ -190,11 +190,11 @@ def test_records_that_are_chosen_stay_in_order(spark: SparkSession, tmp_path: Pa
     try:
         for name, value in sizes.items():
             spark.conf.set(name, value)
-        found, chosen = export.chosen(spark, store, manifest, choice, str(tmp_path / "chosen"))
+        frame, chosen = export.chosen(spark, store, manifest, choice, str(tmp_path / "chosen"))
     finally:
         for name in sizes:
             spark.conf.unset(name)
-    (target,) = targets(found, chosen, choice)
+    (target,) = targets(frame, chosen, choice)
     assert [offset for table in tables(target) for offset in table.column("offset").to_pylist()] == list(range(400))
 
 

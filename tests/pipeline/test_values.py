@@ -82,10 +82,10 @@ def protobuf_types() -> dict[str, Any]:
     item.message_type.add(name="Item").field.add(name="sku", number=1, type=9, label=1)
     box = FileDescriptorProto(name="box.proto", package="shop", syntax="proto3", dependency=["parts/item.proto"])
     box.message_type.add(name="Other").field.add(name="x", number=1, type=5, label=1)
-    made = box.message_type.add(name="Box")
-    made.nested_type.add(name="Lid").field.add(name="of", number=1, type=9, label=1)
-    made.field.add(name="items", number=1, type=11, label=3, type_name=".shop.Item")
-    made.field.add(name="big_number", number=2, type=3, label=1)
+    message = box.message_type.add(name="Box")
+    message.nested_type.add(name="Lid").field.add(name="of", number=1, type=9, label=1)
+    message.field.add(name="items", number=1, type=11, label=3, type_name=".shop.Item")
+    message.field.add(name="big_number", number=2, type=3, label=1)
     for each in (item, box):
         pool.Add(each)
     return {name: GetMessageClass(pool.FindMessageTypeByName(f"shop.{name}")) for name in ("Box", "Box.Lid", "Other")}
@@ -106,10 +106,10 @@ def decoded(schemas: Schemas, *values: bytes | None, headers: Any = None, key: b
     rows = [{"topic": "orders", "key": key, "value": value, "headers": headers} for value in values]
     (batch,) = with_values([pa.RecordBatch.from_pylist(rows, base)], schemas)
     assert batch.schema.names == [*base.names, *schemas.columns.names]
-    found = [{name: row[name] for name in schemas.columns.names} for row in batch.to_pylist()]
+    schema_rows = [{name: row[name] for name in schemas.columns.names} for row in batch.to_pylist()]
     return [
         {name: json.loads(text) if name.endswith("json") and text else text for name, text in row.items()}
-        for row in found
+        for row in schema_rows
     ]
 
 
@@ -129,14 +129,14 @@ def test_what_serializers_wrote_is_decoded_by_their_registry(
     ]
     schemas = Schemas(registry.url)
     schemas.check()
-    found = decoded(schemas, avro(client), json_written, *boxes, None, b"plain", key=avro(client))
-    assert [row["value_json"] for row in found] == [
+    decoded_rows = decoded(schemas, avro(client), json_written, *boxes, None, b"plain", key=avro(client))
+    assert [row["value_json"] for row in decoded_rows] == [
         DECODED_ORDER, {"name": "Ada"}, {"items": [{"sku": "x"}], "big_number": str(2**60)}, {"of": "jar"}, {}, None,
         None,
     ]  # fmt: skip
-    assert {row["key_json"]["id"] for row in found} == {"a"}
-    assert [row["value_schema_id"] is not None for row in found] == [True] * 5 + [False, False]
-    assert {row["value_error"] for row in found} | {row["value_schema_guid"] for row in found} == {None}
+    assert {row["key_json"]["id"] for row in decoded_rows} == {"a"}
+    assert [row["value_schema_id"] is not None for row in decoded_rows] == [True] * 5 + [False, False]
+    assert {row["value_error"] for row in decoded_rows} | {row["value_schema_guid"] for row in decoded_rows} == {None}
 
 
 def test_schemas_refer_to_others(registry: Rest, client: Callable[[], SchemaRegistryClient]) -> None:
@@ -167,11 +167,11 @@ def test_data_that_do_not_fit_are_rows_with_a_reason(
         good[:-3], good + b"x", b"\0\0\0\x03\xe7rest", person[:5] + b"{}", person[:5] + b"{",
         box[:5] + b"\x02\x40\x08\x05", box[:5] + b"\x02\x01", box[:6] + b"\xff", box[:5],
     ]  # fmt: skip
-    found = decoded(Schemas(registry.url), *bad, good)
-    assert [row["value_json"] is None for row in found] == [True] * len(bad) + [False]
+    decoded_rows = decoded(Schemas(registry.url), *bad, good)
+    assert [row["value_json"] is None for row in decoded_rows] == [True] * len(bad) + [False]
     reasons = ["Avro", "1 bytes are left over", "no schema 999", "'name' is a required", "not JSON"]
     reasons += ["no message", "no message", "Wire format", "indexes"]
-    for row, reason in zip(found, reasons, strict=False):
+    for row, reason in zip(decoded_rows, reasons, strict=False):
         assert reason in row["value_error"], row
 
 
@@ -258,10 +258,10 @@ def test_schemas_of_files_decode_data_with_and_without_ids(tmp_path: Path) -> No
         schemas = Schemas(files=dict([read_file(f"orders={tmp_path / name}", "value")]))
         schemas.check()
         prefix = b"\0\0\0\0\7" + (b"\0" if name == "box.proto" else b"\x02\x02" if "proto" in name else b"")
-        found = decoded(schemas, value, prefix + value, b"\xff")
-        assert [row["value_json"] for row in found] == [expected, expected, None], name
-        assert [row["value_schema_id"] for row in found] == [None, 7, None]
-        assert found[2]["value_error"]
+        decoded_rows = decoded(schemas, value, prefix + value, b"\xff")
+        assert [row["value_json"] for row in decoded_rows] == [expected, expected, None], name
+        assert [row["value_schema_id"] for row in decoded_rows] == [None, 7, None]
+        assert decoded_rows[2]["value_error"]
         other = Schemas(files=dict([read_file(f"other={tmp_path / name}", "value")]))
         assert decoded(other, value)[0] == dict.fromkeys([*IDS.names, *DECODED.names])
 
@@ -374,5 +374,5 @@ def test_the_command_exports_columns_of_schemas_and_load_ignores_them(
 
 def read(folder: Path, columns: str) -> list[tuple[Any, ...]]:
     """Columns of an export by DuckDB."""
-    found = duckdb.execute(f"SELECT {columns} FROM '{folder}/*.parquet' ORDER BY \"offset\"")  # noqa: S608
-    return found.fetchall()
+    result = duckdb.execute(f"SELECT {columns} FROM '{folder}/*.parquet' ORDER BY \"offset\"")  # noqa: S608
+    return result.fetchall()

@@ -15,7 +15,7 @@ from tests.forking import Started
 from tests.pipeline import administrator_traffic, answer_traffic, member_traffic
 from tests.pipeline.answer_lies import ADMINISTRATOR, LIES, MEMBERS
 from tests.pipeline.answer_mutations import as_text, lines_of, mutations
-from tests.pipeline.answers_alone import found
+from tests.pipeline.answers_alone import checks_that_find
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring
 from tests.serving import Server, start, until
@@ -71,22 +71,22 @@ def test_wrong_answers_are_found(tmp_path: Path, name: str, most: int | None) ->
     data, journal = recorded(tmp_path, name)
     assert reported(data, journal) == []
     lines = lines_of(journal)
-    made = [each for each in mutations(lines) if each.api in APIS[name]]
-    assert len(made) > 90
-    made = made[:: 1 if most is None else len(made) // most]
-    names = found(data, lines, made, tmp_path / "mutated")
-    missed = [str(each) for each, checks in zip(made, names, strict=True) if not checks]
-    assert len(missed) <= len(made) * 0.25, missed
+    wrong_answers = [each for each in mutations(lines) if each.api in APIS[name]]
+    assert len(wrong_answers) > 90
+    wrong_answers = wrong_answers[:: 1 if most is None else len(wrong_answers) // most]
+    names = checks_that_find(data, lines, wrong_answers, tmp_path / "mutated")
+    missed = [str(each) for each, checks in zip(wrong_answers, names, strict=True) if not checks]
+    assert len(missed) <= len(wrong_answers) * 0.25, missed
 
 
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     """The lines of a run of each traffic that the lies are about. As they are, nothing is wrong in their answers."""
-    found = {}
+    lines_by_traffic = {}
     for name in (ADMINISTRATOR, MEMBERS):
-        found[name] = lines_of(recorded(tmp_path_factory.mktemp(name), name)[1])
-        assert faults(found[name], tmp_path_factory.mktemp(name)) == set()
-    return found
+        lines_by_traffic[name] = lines_of(recorded(tmp_path_factory.mktemp(name), name)[1])
+        assert faults(lines_by_traffic[name], tmp_path_factory.mktemp(name)) == set()
+    return lines_by_traffic
 
 
 def faults(lines: list[dict[str, Any]], folder: Path) -> set[str]:
@@ -135,7 +135,7 @@ def test_answers_of_a_real_broker_are_no_finding(tmp_path: Path, name: str) -> N
 
 def test_records_that_come_while_a_broker_reads_are_no_finding(tmp_path: Path) -> None:
     """Kafka notes the high watermark, and then reads; records above it that no later answer has below it are one."""
-    found = {}
+    ids = {}
     for later in (7, 4):
         where = Planting(tmp_path / str(later))
         wiring = Wiring(where)
@@ -148,8 +148,8 @@ def test_records_that_come_while_a_broker_reads_are_no_finding(tmp_path: Path) -
         wiring.write(tmp_path / f"journal-{later}")
         tables = DuckTables(str(tmp_path / str(later)), str(tmp_path / f"journal-{later}"))
         tables.register()
-        asked = chosen(["fetch-answer"], has=["journal"])
-        found[later] = [row["id"] for each in ask_all(tables.engine, asked) for row in each.rows]
+        checks = chosen(["fetch-answer"], has=["journal"])
+        ids[later] = [row["id"] for each in ask_all(tables.engine, checks) for row in each.rows]
         tables.forget()
-    assert found[7] == []
-    assert found[4]
+    assert ids[7] == []
+    assert ids[4]

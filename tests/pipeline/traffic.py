@@ -27,8 +27,8 @@ Row = tuple[str, int, int, tuple[int, int], bytes | None, bytes | None, Any]
 def make(bootstrap: str) -> None:
     """Everything, once: producers of three kinds, a group, DeleteRecords, compaction."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for made in admin.create_topics([NewTopic(name, 2, 1, config=each) for name, each in TOPICS.items()]).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_topics([NewTopic(name, 2, 1, config=each) for name, each in TOPICS.items()]).values():
+        creation.result(PATIENCE_S)
     for settings in ({"enable.idempotence": False, "acks": 1}, {"enable.idempotence": True}):
         _fill(bootstrap, settings)
     _transactions(bootstrap)

@@ -35,16 +35,20 @@ def _begun(wiring: Wiring, name: str) -> Wire:
 
 def _described(wire: Wire, name: str, state: str, *partitions: int) -> int:
     topics = [{"topic": TOPIC, "partitions": list(partitions)}] if partitions else []
-    found = {"error_code": "NONE", "transactional_id": name, "transaction_state": state, "producer_id": _who(name)[0],
-             "transaction_timeout_ms": 60_000, "transaction_start_time_ms": T0_MS,
-             "producer_epoch": 0, "topics": topics}  # fmt: skip
-    return wire.call("DescribeTransactions", {"transactional_ids": [name]}, {"transaction_states": [found]}, version=0)
+    description = {
+        "error_code": "NONE", "transactional_id": name, "transaction_state": state, "producer_id": _who(name)[0],
+        "transaction_timeout_ms": 60_000, "transaction_start_time_ms": T0_MS,
+        "producer_epoch": 0, "topics": topics,
+    }  # fmt: skip
+    return wire.call(
+        "DescribeTransactions", {"transactional_ids": [name]}, {"transaction_states": [description]}, version=0
+    )
 
 
 def _listed(wire: Wire, *states: dict[str, Any]) -> int:
-    asked = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1, "transactional_id_pattern": None}
+    request = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1, "transactional_id_pattern": None}
     got = {"error_code": "NONE", "unknown_state_filters": [], "transaction_states": list(states)}
-    return wire.call("ListTransactions", asked, got, version=0)
+    return wire.call("ListTransactions", request, got, version=0)
 
 
 @answer(CHECK)

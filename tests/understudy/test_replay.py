@@ -142,7 +142,7 @@ def test_who_hung_up_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_waited_when_the_recording_ended_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A long poll, and a join, although heartbeats were answered after they had begun."""
     fetch_body = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "max_wait_ms": 500,
-             "topics": [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 3}]}]}  # fmt: skip
+                  "topics": [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 3}]}]}  # fmt: skip
     ended, long = "closed: the broker stopped", {"duration_us": 400_000}
     fetch, join = cut("Fetch", fetch_body, ended), cut("JoinGroup", {"group_id": "g"}, ended)
     lines = [metadata(t=[1]), {**fetch, **long}, {**join, **long}, heartbeat(), heartbeat()]
