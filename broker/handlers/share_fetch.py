@@ -4,7 +4,9 @@ Versions 1-2; a strict limit of records (KIP-1206) and renewed locks (KIP-1222) 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
@@ -66,7 +68,8 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
         writing, failed_already = asyncio.ensure_future(acknowledging.written()), acknowledging.failure is not None
     try:
         if not request.is_renew_ack and not failed_already:
-            answers = await _fetch(request, ctx, fetch_round, group_id, member_id)
+            with _ending_with(writing):
+                answers = await _fetch(request, ctx, fetch_round, group_id, member_id)
     finally:
         acknowledged = {} if writing is None else await writing
     response = _answer(ctx, fetch_round, answers)
@@ -75,6 +78,17 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)
     return response
+
+
+@contextmanager
+def _ending_with(writing: "asyncio.Future[Any] | None") -> Iterator[None]:
+    """Let the writing of acknowledgements end with a fetch that is cancelled: nothing repeats it in an ended broker."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        if writing is not None:
+            writing.cancel()
+        raise
 
 
 async def _idle(ctx: RequestContext, wait_ms: int) -> None:

@@ -455,13 +455,17 @@ class Begun:
                 return
 
     def cancel(self) -> None:
-        """End the coroutine without a task, and what it waits for, as the cancellation of its task would."""
+        """End the coroutine without a task, and what it waits for, as the cancellation of its task would.
+
+        It may not wait once more, as there is no task that would let it go on: it is closed at such a wait.
+        """
         if self._error is not None:
             return
         if isinstance(self._waits_for, asyncio.Future):
             self._waits_for.cancel()
         with suppress(asyncio.CancelledError):
             self._work.throw(asyncio.CancelledError())
+            self._work.close()
 
 
 class ActionQueue:

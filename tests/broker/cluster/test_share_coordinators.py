@@ -233,6 +233,27 @@ async def test_a_write_ends_with_the_broker_that_repeats_it(restarted: bool) -> 
         assert (summary.start_offset, summary.delivery_complete_count) == (0, 0)
 
 
+@pytest.mark.parametrize("wait_ms", [0, 5_000])
+async def test_a_fetch_ends_with_its_broker_whether_its_acknowledgements_are_written_or_not(wait_ms: int) -> None:
+    """Nothing is left of it: neither while it waits for records, nor while it waits for what it acknowledged."""
+    async with grouped() as group:
+        await group.create()
+        batches = [FetchAcknowledgementBatch(0, 0, [ACCEPT])]
+        acks = [FetchTopic(group.topic_id, [FetchPartition(index, batches) for index in (0, 1)])]
+        limits: dict[str, Any] = {"min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
+        epoch = await group.hold()
+        request = ShareFetchRequest(group.group_id, "m", epoch, max_wait_ms=wait_ms, topics=acks, **limits)
+        await group.turns()
+        before = asyncio.all_tasks()
+        fetching = await group.begin(group.wire.call(ApiKey.SHARE_FETCH, 2, request))
+        assert asyncio.all_tasks() - before > {fetching}, "the acknowledgements have a task of their own"
+        group.stage.kill(1)
+        await group.turns()
+        with pytest.raises(Hung):
+            await fetching
+        assert not asyncio.all_tasks() - before
+
+
 async def test_summaries_are_asked_for_at_the_same_time() -> None:
     """A coordinator that stays away costs its pauses once, however many partitions it has."""
     async with grouped() as group:

@@ -90,3 +90,26 @@ def test_work_learns_that_it_is_cancelled(in_task: bool) -> None:
 
     asyncio.run(run())
     assert seen == ["cancelled"]
+
+
+def test_cancelled_work_that_waits_once_more_is_closed() -> None:
+    """No task is there that could wait for it: what it would do afterwards is not done, and nothing is left of it."""
+    seen: list[str] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_future()
+        finally:
+            try:
+                await loop.create_future()
+            finally:
+                seen.append("closed")
+
+    async def run() -> None:
+        begun = begin(work())
+        assert begun is not None
+        begun.cancel()
+        assert seen == ["closed"]
+
+    asyncio.run(run())
