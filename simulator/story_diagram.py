@@ -17,29 +17,32 @@ if TYPE_CHECKING:
 
 _MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200
 _LATEST_MS = 60_000
+_BEFORE_US, _AFTER_US = 6_000_000, 3_000_000
+"""How much of the run is drawn before and after the moment."""
 _WORLD = "faults, the test"
 Lines = Sequence[tuple[int, str, str]]
 
 
-async def diagram(
-    cluster: "Cluster", trace: Trace, names: Mapping[int, str], begin_ms: int, window_us: tuple[int, int]
-) -> list[str]:
-    """Return the lines of the diagram between two virtual times.
+async def diagram(cluster: "Cluster", trace: Trace, names: Mapping[int, str], begin_ms: int, at_us: int) -> list[str]:
+    """Return the lines of the diagram around a virtual time: those next to it, if there are too many.
 
     ``names``: port of a client's end -> process. ``begin_ms``: the brokers' time at the start of the run.
     """
-    first_us, last_us = window_us
+    first_us, last_us = max(at_us - _BEFORE_US, 0), at_us + _AFTER_US
     request = ControlRequest(cluster, {})
     since, until = begin_ms + first_us // 1000, begin_ms + last_us // 1000
     calls = folded(
         await find(request, {"since": since, "until": until, "limit": 1000, "errors": False, "polls": False})
-    )[-_MOST_CALLS:]
-    kept = [each for each in trace.kept if first_us <= each[0] <= last_us and each[1] != "network"][-_MOST_LINES:]
+    )
+    calls = sorted(calls, key=lambda call: abs(call.entry.at_ms - begin_ms - at_us // 1000))[:_MOST_CALLS]
+    kept = [each for each in trace.kept if first_us <= each[0] <= last_us and each[1] != "network"]
+    kept = sorted(kept, key=lambda line: abs(line[0] - at_us))[:_MOST_LINES]
     programs = [name for call in calls if (name := _name(call, names))]
     programs += [who for _, who, _ in kept if who not in ("***", "FINDING", "log", "asyncio", "test")]
     lanes = [_WORLD, *sorted(dict.fromkeys(programs)), *(f"broker {each}" for each in sorted(cluster.nodes))]
+    calls.sort(key=lambda call: call.entry.at_ms)
     steps = [each for call in calls for each in _of_call(call, lanes, names)]
-    steps += [_of_line(line, lanes, begin_ms) for line in kept]
+    steps += [_of_line(line, lanes, begin_ms) for line in sorted(kept, key=lambda line: line[0])]
     steps.sort(key=lambda step: step.at_ms)
     kinds = [Lane("broker" if each.startswith("broker") else "client", each) for each in lanes]
     return text("The story, with the requests that changed something:", kinds, steps).splitlines()

@@ -390,6 +390,7 @@ def _check_requests(engine: Any) -> None:
         broken = broken_rules([JournalEntry(**each) for each in entries])
         if broken:
             first, more = broken[0], f"; {len(broken) - 1} more" if len(broken) > 1 else ""
+            engine.focus_us = engine.focus_us or first.entry.at_ms * 1000
             engine.violate(
                 f"{name} breaks a rule of the protocol at {first.entry.at_ms / 1000:.3f} s: {first.entry.api} "
                 f"v{first.entry.version} to broker {first.entry.broker}: {first.text}{more}"

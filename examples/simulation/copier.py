@@ -65,11 +65,12 @@ class Copier(ConsumerRebalanceListener):
         self.committed = ends
 
     async def send_all(self, records):
-        sent = [await self.send(record) for record in records]
+        outcomes = [await self.transform(record) for record in records]  # if it fails, nothing was sent that may fail
+        sent = [await self.send(*each) for each in zip(records, outcomes, strict=True)]
         await asyncio.gather(*sent)  # aiokafka commits even if a record could not be sent
 
-    async def send(self, record):
-        value, headers = await self.transform(record)
+    async def send(self, record, outcome):
+        value, headers = outcome
         return await self.producer.send("out", value, key=record.key, headers=headers)
 
     async def transform(self, record):

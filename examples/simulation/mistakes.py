@@ -178,10 +178,10 @@ class SendsOutsideOfTransaction(Mistake):
 
     plain = None
 
-    async def send(self, record):
-        value, headers = await self.transform(record)
+    async def send(self, record, outcome):
+        value, headers = outcome
         if not headers:
-            return await super().send(record)
+            return await super().send(record, outcome)
         if self.plain is None:
             self.plain = self.create_producer(transactional_id=None)
             await self.plain.start()
@@ -196,7 +196,7 @@ class DoesNotWaitForSends(Mistake):
 
     async def send_all(self, records):
         for record in records:
-            await self.send(record)
+            await self.send(record, await self.transform(record))
 
 
 class HasNoTransaction(Mistake):
@@ -336,4 +336,7 @@ class HandlesRecordsAtOnce(Mistake):
     """
 
     async def send_all(self, records):
-        await asyncio.gather(*await asyncio.gather(*map(self.send, records)))
+        await asyncio.gather(*await asyncio.gather(*map(self.handle, records)))
+
+    async def handle(self, record):
+        return await self.send(record, await self.transform(record))

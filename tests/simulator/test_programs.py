@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import ProducerFenced
 from aiokafka.producer.transaction_manager import TransactionManager
 
 from simulator import plan
@@ -448,12 +449,47 @@ def test_a_request_that_breaks_a_rule_of_the_protocol_is_found(monkeypatch: pyte
     for wrong in (False, True):
         skipped: list[int] = [] if wrong else [0] * 100
         monkeypatch.setattr(TransactionManager, "increment_sequence_number", skip)
-        findings = calm_run(copier.right, topics=copier.TOPICS, minutes=0.2).findings
-        broken = [each for each in findings if "breaks a rule of the protocol" in each]
-        assert bool(broken) == wrong, findings
+        outcome = calm_run(copier.right, topics=copier.TOPICS, minutes=0.2)
+        broken = [each for each in outcome.findings if "breaks a rule of the protocol" in each]
+        assert bool(broken) == wrong, outcome.findings
+    assert any("OUT_OF_ORDER_SEQUENCE_NUMBER" in line for line in outcome.diagram), "it is not what is drawn"
     assert re.search(
         r"copier\.\d breaks a rule .* at \d+\.\d{3} s: Produce v\d+ to broker \d: .* comes next", broken[0]
     )
+
+
+@pytest.mark.parametrize("of_aiokafka", [True, False])
+def test_a_callback_that_fails_is_a_finding(of_aiokafka: bool) -> None:
+    """Except the one of aiokafka, which drops a batch twice if its producer fails while the batch is to be sent again.
+
+    The producer is fenced while the batch waits, because its topic is gone.
+    """
+
+    async def produce(sim: Simulation) -> None:
+        async with transactional(sim) as producer:
+            await producer.begin_transaction()
+            await producer.send_and_wait("lost", b"1")
+            await sim.cluster.topics["lost"].delete()
+            lost = await producer.send("lost", b"2")
+            await sleep_ms(1_000)
+            async with transactional(sim):
+                with pytest.raises(ProducerFenced):
+                    await producer.send_and_wait("other", b"3")
+            if not of_aiokafka:
+                lost.add_done_callback(lambda _: {"a": 1}["b"])
+            with pytest.raises(ProducerFenced):
+                await lost
+
+    def transactional(sim: Simulation) -> AIOKafkaProducer:
+        return AIOKafkaProducer(bootstrap_servers=sim.bootstrap_servers, transactional_id="fenced")
+
+    outcome = simulation.run(
+        produce, 1, topics={"lost": 1, "other": 1}, faults="none", minutes=0.05, check=False,
+        settings={"auto.create.topics.enable": "false"},
+    )  # fmt: skip
+    assert any("_pop_batch" in line for line in outcome.story) or of_aiokafka
+    assert [each for each in outcome.findings if "a callback fails with KeyError" in each] == list(outcome.findings)
+    assert bool(outcome.findings) != of_aiokafka
 
 
 def test_client_logs_are_checked_by_one_call() -> None:
