@@ -422,7 +422,7 @@ class LogDir:
                 for key, log in self._own()
                 if log.bounds.log_start_offset
                 and len(log.segments)
-                and log.log_start_offset > log.segments.first.base_offset
+                and (log.tier is not None or log.log_start_offset > log.segments.first.base_offset)
             },
         )
 

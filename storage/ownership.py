@@ -46,7 +46,7 @@ _ROOT_FILES = frozenset(
 )
 _PARTITION_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"})
 _SEGMENT_FILE = re.compile(
-    r"\d{20}(\.[0-9a-f]+)?\.(log|index|timeindex|txnindex|snapshot)(\.cleaned|\.swap)*(\.deleted)?"
+    r"\d{20}(\.[0-9a-f]+)?\.(log|index|timeindex|txnindex|snapshot)(\.cleaned|\.swap)*(\.deleted|\.tiered)?"
     r"|\d{20}-\d{10}\.checkpoint(\.part|\.deleted)?"
 )
 _SEGMENT_PART = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)")

@@ -21,6 +21,7 @@ from broker.time.timers import Rhythm, Timer
 from protocol.deferred import dataclass
 from protocol.errors import KafkaError
 from storage.cleaner.cleaner import LogCleaner
+from storage.log import tiering
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
 
@@ -62,6 +63,9 @@ class Maintenance:
         interval_ms = settings.long("log.retention.check.interval.ms")
         first_ms = min(settings.int("log.initial.task.delay.ms"), interval_ms)
         self._every(interval_ms, self._retention_round, self._retention_is_quiet_until_ms, first_ms)
+        if settings.boolean("remote.log.storage.system.enable"):
+            tiers_ms = settings.long("remote.log.manager.task.interval.ms")
+            self._every(tiers_ms, self.run_tiers, self._tiers_are_quiet_until_ms)
         if settings.boolean("log.cleaner.enable"):
             self._every(settings.long("log.cleaner.backoff.ms"), self._begin_cleaning, self._cleaner_is_quiet_until_ms)
         producers_ms = settings.int("producer.id.expiration.check.interval.ms")
@@ -184,6 +188,30 @@ class Maintenance:
     def _log_starts(self) -> list[tuple[ReplicatedPartition, int]]:
         partitions = self._cluster.partitions.values()
         return [(each, log.log_start_offset) for each in partitions if (log := each.logs.get(each.state.leader))]
+
+    def run_tiers(self) -> bool:
+        """Copy closed segments to the remote tier, and expire what is in it (core F.10); return whether it changed."""
+        now_ms, changed = self._cluster.clock.now_ms(), False
+        for partition in self._cluster.partitions.values():
+            leader = partition.logs.get(partition.state.leader)
+            if leader is None or leader.offline or not leader.config.tiered:
+                continue
+            copied, start = -1 if leader.tier is None else leader.tier.copied, leader.log_start_offset
+            if leader.config.copied:
+                tiering.copy(leader, now_ms)
+            tiering.expire(leader, now_ms)
+            partition.moved("retention", start, leader.log_start_offset)
+            partition.replicate()
+            for log in partition.logs.values():
+                if not log.offline:
+                    tiering.follow(log, tiering.tier_of(leader).copied)
+            changed = changed or (copied, start) != (tiering.tier_of(leader).copied, leader.log_start_offset)
+        return changed
+
+    def _tiers_are_quiet_until_ms(self) -> int | None:
+        logs = (log for each in self._cluster.partitions.values() if (log := each.logs.get(each.state.leader)))
+        due_ms = (tiering.due_ms(log) for log in logs if log.config.tiered)
+        return min((at_ms for at_ms in due_ms if at_ms is not None), default=None)
 
     async def run_cleaner(self, *, force: bool = False) -> int:
         """Compact the logs that are due (core F.6), serving requests in between; return how many were cleaned.

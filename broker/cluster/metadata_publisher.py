@@ -35,6 +35,7 @@ from broker.settings.model import ConfigResourceType
 from broker.settings.values import shown
 from protocol.errors import KafkaError
 from protocol.pauses import pause
+from storage.log import tiering
 from storage.log.config import LogConfig
 from storage.log_dir import LogDir
 
@@ -220,6 +221,8 @@ class MetadataPublisher:
 
     def _effective(self, overrides: Mapping[str, str]) -> LogConfig:
         effective = topics.effective(overrides, self._cluster.settings)
+        if not self._cluster.settings.boolean("remote.log.storage.system.enable"):
+            effective["remote.storage.enable"] = False
         return LogConfig.from_settings({key: shown(value) for key, value in effective.items()})
 
     def reconfigure(self, resource_type: int, name: str) -> None:
@@ -248,6 +251,8 @@ class MetadataPublisher:
                     partition.min_isr = config.min_insync_replicas
                     for log in partition.logs.values():
                         log.config = config
+                        if not config.tiered:
+                            tiering.drop(log)
                     partition.replicate()
 
     # --- coordinators ------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ async def reset(request: ControlRequest, body: Reset) -> ResetDone:
 @answers("retention run")
 async def run_retention(request: ControlRequest) -> RetentionRun:
     """Run retention now: delete segments by time, size and log start offset."""
+    request.cluster.maintenance.run_tiers()
     return {"segments_deleted": request.cluster.maintenance.run_retention()}
 
 

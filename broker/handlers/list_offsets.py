@@ -1,7 +1,6 @@
 """ListOffsets: the offset at the start, at the end, or at a timestamp.
 
-Versions 1-11; 0, which returns the base offsets of segments, for releases before 4.0. Not done: tiered storage (its
-special timestamps are answered as by a broker without it).
+Versions 1-11; 0, which returns the base offsets of segments, for releases before 4.0. Not done: nothing.
 """
 
 from collections import Counter
@@ -31,6 +30,8 @@ LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
 _CONSUMER = -1
 _ANY_REPLICA = -2  # a debug consumer (core E.8.3)
 
@@ -143,15 +144,31 @@ def _starts(log: PartitionLog, wanted: ListOffsetsPartition, replica_id: int, no
 
 async def _find(log: PartitionLog, timestamp: int, bound: int) -> OffsetPosition | None:
     """Return offset, timestamp and leader epoch; ``None`` if there is nothing below the bound."""
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+    if timestamp == EARLIEST or (timestamp == EARLIEST_LOCAL and not log.config.tiered):
         return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
         record = await in_slices(log.reader.search_max_timestamp(bound))
     elif timestamp >= 0:
         record = await in_slices(log.reader.search_timestamp(timestamp, bound))
     else:
-        return _NOTHING  # tiered storage: it has no records
+        return _of_tiers(log, timestamp, bound) if log.config.tiered else _NOTHING
     return None if record is None else (record.offset, record.timestamp_ms, record.leader_epoch)
+
+
+def _of_tiers(log: PartitionLog, timestamp: int, bound: int) -> OffsetPosition | None:
+    """Return where a log with a remote tier starts locally, and up to where it is copied (core E.8.9)."""
+    copied = -1 if log.tier is None else log.tier.copied
+    if timestamp == EARLIEST_LOCAL:
+        offset = log.local_log_start_offset
+    elif timestamp == LATEST_TIERED:
+        offset = copied
+    elif timestamp == EARLIEST_PENDING_UPLOAD:
+        offset = max(copied + 1, log.log_start_offset)
+        if offset >= bound:
+            return None
+    else:
+        return _NOTHING
+    return offset, -1, log.epochs.at(offset)
 
 
 def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResponse:

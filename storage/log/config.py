@@ -29,6 +29,8 @@ class LogConfig:
     flush_ms: int = MAX_LONG
     index_interval_bytes: int = 4096
     internal_segment_bytes: int = 0
+    local_retention_bytes: int = -2
+    local_retention_ms: int = -2
     max_compaction_lag_ms: int = MAX_LONG
     max_decompressed_message_bytes: int = 2_147_483_639
     max_message_bytes: int = 1_048_588
@@ -39,6 +41,10 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     min_insync_replicas: int = 1
     preallocate: bool = False
+    remote_copy_lag_bytes: int = -1
+    remote_copy_lag_ms: int = 0
+    remote_log_copy_disable: bool = False
+    remote_storage_enable: bool = False
     retention_bytes: int = -1
     retention_ms: int = 604_800_000
     segment_bytes: int = 1_073_741_824
@@ -52,6 +58,10 @@ class LogConfig:
     """Whether the broker's time replaces the producers'."""
     segment_size: int = field(init=False, default=0)
     """The size in bytes at which a segment is rolled."""
+    tiered: bool = field(init=False, default=False)
+    """Whether the log has a remote tier (UnifiedLog.remoteLogEnabled)."""
+    copied: bool = field(init=False, default=False)
+    """Whether closed segments are copied to it, and local retention applies."""
     max_segment_ms: int = field(init=False, default=0)
     """The age at which an append rolls the segment, without jitter (core F.3.2)."""
 
@@ -60,8 +70,22 @@ class LogConfig:
         object.__setattr__(self, "compact", "compact" in self.cleanup_policy)
         object.__setattr__(self, "log_append_time", self.message_timestamp_type == "LogAppendTime")
         object.__setattr__(self, "segment_size", self.internal_segment_bytes or self.segment_bytes)
+        object.__setattr__(self, "tiered", self.remote_storage_enable and not self.compact)
+        object.__setattr__(self, "copied", self.tiered and not self.remote_log_copy_disable)
         compacted_ms = min(self.segment_ms, self.max_compaction_lag_ms)
         object.__setattr__(self, "max_segment_ms", compacted_ms if self.compact else self.segment_ms)
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes that are kept locally; -1 for all."""
+        return (
+            self.retention_bytes if not self.copied or self.local_retention_bytes == -2 else self.local_retention_bytes
+        )
+
+    @property
+    def local_ms(self) -> int:
+        """How long records are kept locally, in ms; -1 for ever."""
+        return self.retention_ms if not self.copied or self.local_retention_ms == -2 else self.local_retention_ms
 
     @property
     def delete(self) -> bool:

@@ -172,6 +172,11 @@ class LeaderEpochs:
         entries = self._entries
         return entries[0].epoch if entries and entries[0].start_offset <= log_start_offset else NO_EPOCH
 
+    def at(self, offset: int) -> int:
+        """Return the epoch of an offset; -1 if unknown (LeaderEpochFileCache.epochForOffset)."""
+        index = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset) - 1
+        return self._entries[index].epoch if index >= 0 else NO_EPOCH
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return the largest epoch at or below `epoch` and its end offset; (-1, -1) if unknown (core E.9)."""
         entries = self._entries

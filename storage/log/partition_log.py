@@ -24,6 +24,7 @@ from storage.log.large_batches import CheckedRecords
 from storage.log.offsets import LeaderEpochs, LogBounds
 from storage.log.reader import LogReader, LogSlice, TimestampAnswer
 from storage.log.segment import DELETED_SUFFIX, SNAPSHOT_SUFFIX, Segment, Segments, offset_name, roll_is_due
+from storage.log.tier import Tier
 from storage.log.validation import validate_append
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot, encode_snapshot
 from storage.producers.state import Accept, CompletedTransaction, Duplicate, ProducerEntry, ProducerStates
@@ -218,6 +219,7 @@ class PartitionLog:
         "producer_log",
         "reader",
         "segments",
+        "tier",
         "topic",
         "topic_id",
     )
@@ -240,6 +242,7 @@ class PartitionLog:
         self.segments = Segments(context, self.directory)
         self.reader = LogReader(context, f"{topic}-{partition}", self.segments, self.bounds)
         self.producer_log = ProducerLog(context, self.directory, self.segments)
+        self.tier: Tier | None = None  # since the first segment was copied
         self.flusher = Flusher(context, self.segments, self.bounds)
         self.epochs = LeaderEpochs(epochs, write=self._write_epochs)
         self._stable_offset = (-1, -1)  # if the transaction began below the log's start: (log start, stable offset)
@@ -253,6 +256,14 @@ class PartitionLog:
     def log_start_offset(self) -> int:
         """The first offset that may be read."""
         return self.bounds.log_start_offset
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """The first offset that is not read from the remote tier."""
+        tier = self.tier
+        if tier is None or not tier.segments:
+            return self.bounds.log_start_offset
+        return max(self.bounds.log_start_offset, self.segments.first.base_offset)
 
     @property
     def high_watermark(self) -> int:
@@ -529,6 +540,8 @@ class PartitionLog:
                 self.flusher.flush()
             bounds.flushed(bounds.log_end_offset)
         self.segments.close()
+        if self.tier is not None:
+            self.tier.close()
 
 
 def _appended(

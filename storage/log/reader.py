@@ -16,7 +16,8 @@ from protocol.records.records import read_records
 from storage.log.context import LogContext
 from storage.log.large_batches import in_one_go
 from storage.log.offsets import LogBounds
-from storage.log.segment import Segment, Segments
+from storage.log.segment import TIERED_SUFFIX, Segment, Segments
+from storage.log.tier import Tier
 
 ANOTHER_SEGMENT: Final = 2**62
 """Result of `bytes_available`, more than any request can ask for, if the bound is in a newer segment (core E.3.3)."""
@@ -59,12 +60,36 @@ class SegmentStart(NamedTuple):
 
 
 class LogReader:
-    """Reads one log. `name` is for errors: topic and partition."""
+    """Reads one log. `name` is for errors: topic and partition; `tier` has the older segments, if the log has one."""
 
-    __slots__ = ("_bounds", "_context", "_name", "_segments")
+    __slots__ = ("_bounds", "_context", "_name", "_segments", "tier")
 
     def __init__(self, context: LogContext, name: str, segments: Segments, bounds: LogBounds) -> None:
         self._context, self._name, self._segments, self._bounds = context, name, segments, bounds
+        self.tier: Tier | None = None
+
+    # ------------------------------------------------------------------ segments of both tiers
+
+    def _floor(self, offset: int) -> Segment | None:
+        """Return the segment that has an offset, or else the first one; None without any."""
+        tier = self.tier
+        if tier is None or not tier.segments or offset >= self._segments.first.base_offset:
+            return self._segments.floor(offset)
+        return tier.segments.floor(offset)
+
+    def _after(self, segment: Segment) -> Segment | None:
+        """Return the next segment; None for the active one."""
+        tier = self.tier
+        if tier is None or segment.suffix != TIERED_SUFFIX:
+            return self._segments.after(segment)
+        return tier.segments.after(segment) or self._segments.first
+
+    def _from_offset(self, offset: int) -> Iterator[Segment]:
+        """Yield the segment of an offset and all later ones."""
+        tier = self.tier
+        if tier is not None and tier.segments and offset < self._segments.first.base_offset:
+            yield from tier.segments.from_offset(offset)
+        yield from self._segments.from_offset(offset)
 
     # ------------------------------------------------------------------ batches
 
@@ -80,7 +105,7 @@ class LogReader:
         Raises:
             KafkaError: OFFSET_OUT_OF_RANGE below the log's start or above its end; KAFKA_STORAGE_ERROR.
         """
-        bounds, segments = self._bounds, self._segments
+        bounds = self._bounds
         if offset < bounds.log_start_offset or offset > bounds.log_end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -89,13 +114,13 @@ class LogReader:
             )
         if offset >= bound:
             return LogSlice()
-        segment = segments.floor(offset)
+        segment = self._floor(offset)
         try:
             while segment is not None:
                 located = self._locate(segment, offset)
                 if located is not None:
                     return self._slice(segment, located, max_bytes, bound=bound, min_one=min_one)
-                segment = segments.after(segment)  # the rest of this segment was compacted away
+                segment = self._after(segment)  # the rest of this segment was compacted away
         except OSError as error:
             raise self._context.read_error(error) from error
         return LogSlice()
@@ -129,7 +154,7 @@ class LogReader:
         """Return the position in `segment` where the readable bytes end."""
         if bound >= self._bounds.log_end_offset:
             return segment.size
-        following = self._segments.after(segment)
+        following = self._after(segment)
         if following is not None and bound >= following.base_offset:
             return segment.size
         located = self._locate(segment, bound)
@@ -145,10 +170,10 @@ class LogReader:
         """
         if offset >= bound:
             return 0
-        segment = self._segments.floor(offset)
+        segment = self._floor(offset)
         if segment is None:
             return 0
-        following = self._segments.after(segment)
+        following = self._after(segment)
         if following is not None and bound >= following.base_offset:
             return ANOTHER_SEGMENT
         try:
@@ -159,22 +184,22 @@ class LogReader:
 
     def replay_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the one that contains `offset` to the log's end, with their records: for loading."""
-        for segment in self._segments.from_offset(offset):
+        for segment in self._from_offset(offset):
             yield from segment.batches(segment.position_of(offset))
 
     # ------------------------------------------------------------------ offsets
 
     def in_older_segment(self, offset: int, bound: int) -> bool:
         """Whether `bound` lies in a newer segment than `offset` (core E.3.3), whose own may be deleted."""
-        segment = self._segments.floor(offset)
+        segment = self._floor(offset)
         if segment is None:
             return len(self._segments) > 0
-        following = self._segments.after(segment)
+        following = self._after(segment)
         return following is not None and bound >= following.base_offset
 
     def batch_start(self, offset: int) -> int:
         """Return the base offset of the batch that contains `offset`, or else follows it; the log's end without one."""
-        for segment in self._segments.from_offset(offset):
+        for segment in self._from_offset(offset):
             located = segment.locate(offset)
             if located is not None:
                 return located.base_offset
@@ -210,7 +235,7 @@ class LogReader:
         upper = piece.segment.upper_offset(piece.position, piece.size)
         if upper is not None:
             return upper
-        following = self._segments.after(piece.segment)
+        following = self._after(piece.segment)
         return self._bounds.log_end_offset if following is None else following.base_offset
 
     def aborted_transactions(self, fetch_offset: int, upper_offset: int) -> list[tuple[int, int]]:
@@ -219,7 +244,7 @@ class LogReader:
         Ordered by their markers (transactions D.11).
         """
         aborted: list[tuple[int, int]] = []
-        for segment in self._segments.from_offset(fetch_offset):
+        for segment in self._from_offset(fetch_offset):
             if not segment.txn_index.entries:
                 continue
             transactions, is_complete = segment.txn_index.search(fetch_offset, upper_offset)
@@ -244,7 +269,10 @@ class LogReader:
         Only the first segment that is recent enough is searched, even if its records are below the log's start by now.
         """
         start = self._bounds.log_start_offset
-        recent = (segment for segment in self._segments if segment.largest_time_ms >= timestamp_ms)
+        searched = (
+            self._segments if self.tier is None else self._from_offset(start)
+        )  # RemoteLogManager leaves out the rest
+        recent = (segment for segment in searched if segment.largest_time_ms >= timestamp_ms)
         if (segment := next(recent, None)) is None:
             return None
         self._context.use(segment)

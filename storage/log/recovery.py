@@ -20,6 +20,7 @@ from storage.checkpoints import (
     decode_partition_metadata,
 )
 from storage.files import File
+from storage.log import tiering
 from storage.log.config import LogConfig
 from storage.log.context import Cut, LogContext
 from storage.log.offsets import LeaderEpochs
@@ -99,8 +100,9 @@ def load(
     if log.segments:
         check_format(log.segments.first.log, directory)
     log.producer_log.found_snapshots(_base_offset(name) for name in names if name.endswith(SNAPSHOT_SUFFIX))
-    first = log.segments.first.base_offset if log.segments else 0
-    log_start_offset = max(checkpointed.log_start_offset, first)
+    tiering.load(log, names)
+    first = log.tier.segments.first if log.tier is not None else log.segments.first if log.segments else None
+    log_start_offset = max(checkpointed.log_start_offset, 0 if first is None else first.base_offset)
     last_states = _recover(log, damaged, log_start_offset, checkpointed.recovery_point, clean=clean, now_ms=now_ms)
     _finish(log, log_start_offset, checkpointed, clean=clean, now_ms=now_ms)
     _restore_producers(log, last_states, now_ms)

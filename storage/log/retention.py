@@ -1,7 +1,11 @@
-"""Retention: deletes segments by log start, size and time (core F.4; Kafka: UnifiedLog.deleteOldSegments)."""
+"""Retention: deletes segments by log start, size and time (core F.4; Kafka: UnifiedLog.deleteOldSegments).
+
+Of a log with a remote tier only what is copied goes, into the tier, by the local limits (core F.10).
+"""
 
 from collections.abc import Callable
 
+from storage.log import tiering
 from storage.log.config import LogConfig
 from storage.log.offsets import LogBounds
 from storage.log.partition_log import PartitionLog
@@ -25,7 +29,7 @@ def run(log: PartitionLog, now_ms: int) -> int:
         return 0
     with log.context.guard():
         deleted = _delete_while(log, _below_start(log.bounds), now_ms)
-        if config.delete:
+        if config.delete or config.copied:
             deleted += _delete_while(log, _beyond_size(segments, config), now_ms)
             deleted += _delete_while(log, _beyond_time(config, now_ms), now_ms)
     return deleted
@@ -34,15 +38,17 @@ def run(log: PartitionLog, now_ms: int) -> int:
 def due_ms(log: PartitionLog) -> int | None:
     """Return when time alone makes :func:`run` delete something; None for never."""
     first = next(iter(log.segments), None)
-    if first is None or not log.config.delete or log.config.retention_ms < 0:
+    if first is None or not (log.config.delete or log.config.copied) or log.config.local_ms < 0:
         return None
     if first is log.segments.active and not first.size:
         return None
-    return first.largest_time_ms + log.config.retention_ms + 1
+    return first.largest_time_ms + log.config.local_ms + 1
 
 
 def _delete_while(log: PartitionLog, rule: Rule, now_ms: int) -> int:
-    doomed = _deletable(log.segments, log.bounds, rule)
+    doomed = _deletable(log, rule)
+    if log.config.copied:
+        return _move_away(log, doomed, rule, now_ms)
     if not doomed:
         return 0
     if len(doomed) == len(log.segments):
@@ -52,12 +58,26 @@ def _delete_while(log: PartitionLog, rule: Rule, now_ms: int) -> int:
     return len(doomed)
 
 
+def _move_away(log: PartitionLog, doomed: list[Segment], rule: Rule, now_ms: int) -> int:
+    """Move to the tier what is copied; roll the active segment if only its being active keeps it."""
+    active = log.segments.active
+    is_last = len(doomed) == len(log.segments) - 1
+    if is_last and active.size and log.high_watermark >= log.log_end_offset and rule(active, None):
+        log.roll(now_ms)
+    below = [
+        each for each in doomed if (after := log.segments.after(each)) and after.base_offset <= log.log_start_offset
+    ]
+    log.delete_segments(below, now_ms)
+    tiering.move(log, doomed[len(below) :], now_ms)
+    return len(doomed)
+
+
 def _below_start(bounds: LogBounds) -> Rule:
     return lambda _, following: following is not None and following.base_offset <= bounds.log_start_offset
 
 
 def _beyond_size(segments: Segments, config: LogConfig) -> Rule:
-    limit = config.retention_bytes
+    limit = config.local_bytes
     excess = segments.size - limit
 
     def rule(segment: Segment, _: Segment | None) -> bool:
@@ -72,19 +92,22 @@ def _beyond_size(segments: Segments, config: LogConfig) -> Rule:
 
 
 def _beyond_time(config: LogConfig, now_ms: int) -> Rule:
-    limit = config.retention_ms
+    limit = config.local_ms
     return lambda segment, _: limit >= 0 and now_ms - segment.largest_time_ms > limit
 
 
-def _deletable(segments: Segments, bounds: LogBounds, rule: Rule) -> list[Segment]:
-    """List the oldest segments, up to the first one that the rule or the high watermark protects."""
-    doomed = []
+def _deletable(log: PartitionLog, rule: Rule) -> list[Segment]:
+    """List the oldest segments, up to the first one that the rule, the high watermark or the tier protects."""
+    doomed: list[Segment] = []
+    segments, bounds = log.segments, log.bounds
     for segment in segments:
         following = segments.after(segment)
         end = bounds.log_end_offset if following is None else following.base_offset
         is_empty_active = following is None and not segment.size
         # The log start never passes the high watermark: what is not replicated stays, however old.
-        if is_empty_active or bounds.high_watermark < end or not rule(segment, following):
+        if is_empty_active or bounds.high_watermark < end:
+            break
+        if (log.config.copied and not tiering.is_copied(log, following)) or not rule(segment, following):
             break
         doomed.append(segment)
     return doomed

@@ -3,6 +3,7 @@
 A follower truncates records that its leader does not have.
 """
 
+from storage.log import tiering
 from storage.log.partition_log import PartitionLog
 from storage.log.segment import UNKNOWN_TAIL
 
@@ -20,7 +21,8 @@ def truncate_to(log: PartitionLog, offset: int, now_ms: int) -> bool:
             return False
         segments = log.segments
         if not segments or segments.first.base_offset > offset:
-            _start_over(log, offset, now_ms)
+            # Within the remote tier: the leader's log is copied again as a whole.
+            _start_over(log, offset if log.tier is None else log.log_start_offset, now_ms)
             return True
         log.delete_segments([segment for segment in segments if segment.base_offset > offset], now_ms)
         segments.active.truncate_to(offset)
@@ -28,6 +30,8 @@ def truncate_to(log: PartitionLog, offset: int, now_ms: int) -> bool:
         segments.tail = UNKNOWN_TAIL
         log.epochs.truncate_from_end(offset)
         log.bounds.cut(offset)
+        if log.tier is not None:
+            log.tier.copied = min(log.tier.copied, offset - 1)
         _forget_producers(log, now_ms)
         return True
 
@@ -43,6 +47,7 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int, now_ms: int) -> 
 
 
 def _start_over(log: PartitionLog, offset: int, now_ms: int) -> None:
+    tiering.drop(log)
     # Renamed first: the new segment may have the same name as one of the old.
     log.delete_segments(list(log.segments), now_ms)
     log.segments.tail = UNKNOWN_TAIL

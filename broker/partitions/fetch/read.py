@@ -167,13 +167,18 @@ class Reader:
                 return data
         if wanted.last_fetched_epoch >= 0 and self._diverges(wanted.last_fetched_epoch, wanted.fetch_offset, log, data):
             return data
+        is_tiered = log.tier is not None and bounds.log_start_offset <= wanted.fetch_offset < log.local_log_start_offset
+        if is_tiered and not limits.consumer:
+            raise KafkaError(ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
         max_bytes = min(wanted.partition_max_bytes, self._left)
         has_data = bounds.log_start_offset <= wanted.fetch_offset < bound
         if max_bytes < 0 and has_data:  # LogSegment.read refuses it, but is called only if there is data
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         piece = log.reader.read(wanted.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
         data.records = message_format.downconvert(piece.buffers, interest.topic, wanted.fetch_offset, self._ctx)
-        self.size += piece.size
+        # A remote read is answered when it is done, and counts as what it may have (ReplicaManager.readFromLog).
+        self.final = self.final or is_tiered
+        self.size += max_bytes if is_tiered else piece.size
         cut = (
             max_bytes > 0 and has_data and not piece.size
         )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
