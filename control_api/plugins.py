@@ -8,8 +8,9 @@ CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
 ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
 AUTHORIZER = "authorizer.class.name"
 QUOTA_CALLBACK = "client.quota.callback.class"
+PRINCIPAL_BUILDER = "principal.builder.class"
 CONSUMER_ASSIGNORS = "group.consumer.assignors"
-PLUGIN_SETTINGS = frozenset({CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY, AUTHORIZER, QUOTA_CALLBACK})
+PLUGIN_SETTINGS = frozenset({CREATE_TOPIC_POLICY, ALTER_CONFIG_POLICY, AUTHORIZER, QUOTA_CALLBACK, PRINCIPAL_BUILDER})
 """The settings whose value may be one reference; the elements of CONSUMER_ASSIGNORS may be some."""
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")

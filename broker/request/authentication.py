@@ -12,8 +12,10 @@ from broker.request.connection import Connection
 from broker.request.context import ClusterView, RequestContext
 from broker.request.sasl_gate import Gate, State
 from broker.settings import BrokerSettings
+from broker.settings.plugins import AuthenticationRequest, build_principal
 from broker.time.clock import Waiter
 from broker.time.rng import unguessable
+from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
 from protocol.messages.api_versions import ApiVersionsResponse
@@ -71,7 +73,16 @@ def new_gate(connection: Connection, node: "Node", cluster: ClusterView) -> Gate
     endpoint, _ = node.bound.get(connection.listener, (None, 0))
     if endpoint is None or not endpoint.has_sasl:
         return None
-    return Gate(node.settings, connection.listener, _Known(cluster, node))
+    builder = node.settings.as_opened(connection.listener, PRINCIPAL_BUILDER)
+    known = _Known(cluster, node)
+    if not isinstance(builder, str) or not is_reference(builder):
+        return Gate(node.settings, connection.listener, known)
+    protocol, host = endpoint.protocol, connection.client_host
+
+    def build(name: str, mechanism: str) -> str:
+        return build_principal(builder, AuthenticationRequest(protocol, connection.listener, host, name, mechanism))
+
+    return Gate(node.settings, connection.listener, known, build)
 
 
 async def answer_raw_token(gate: Gate, frame: bytearray, connection: Connection) -> Parts:

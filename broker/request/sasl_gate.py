@@ -4,6 +4,7 @@ The gate keeps the state and decides; requests pass the dispatcher and its handl
 has them and faults can match them.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,6 +19,11 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 
 LEAST_BETWEEN_MS = 1000  # between the beginnings of two re-authentications
+
+
+def _as_user(name: str, _mechanism: str) -> str:
+    """Return the principal of a user (DefaultKafkaPrincipalBuilder)."""
+    return f"User:{name}"
 
 
 class State(Enum):
@@ -40,10 +46,19 @@ class Passed(NamedTuple):
 
 
 class Gate:
-    """The gate of one connection. Time, nonces and credentials come from :class:`Credentials`."""
+    """The gate of one connection. Time, nonces and credentials come from :class:`Credentials`.
 
-    def __init__(self, settings: BrokerSettings, listener: str, credentials: Credentials) -> None:
-        self._settings, self._listener, self._credentials = settings, listener, credentials
+    ``build`` makes a principal of a user's name and the mechanism, or fails with KafkaError.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        listener: str,
+        credentials: Credentials,
+        build: Callable[[str, str], str] = _as_user,
+    ) -> None:
+        self._settings, self._listener, self._credentials, self._build = settings, listener, credentials, build
         self.state = State.NEW
         self.principal: str | None = None
         self.refusal: KafkaError | None = None
@@ -146,7 +161,12 @@ class Gate:
             answer = exchange.step(token)
             if exchange.identity is None:
                 return Passed(answer, 0)
-            self._complete(f"User:{exchange.identity.name}")
+            try:
+                principal = self._build(exchange.identity.name, self._mechanism)
+            except KafkaError:  # Kafka calls the builder at the next request, and closes the connection then
+                self.state = State.OVER
+                return Passed(answer, 0)
+            self._complete(principal)
             self.by_token = exchange.identity.by_token
         except Refused as refused:
             self.state = State.OVER

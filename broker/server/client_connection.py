@@ -26,6 +26,7 @@ from broker.server.writing import write_parts
 from broker.time.clock import Begun, Slices, Waiter, begin, turns
 from protocol.apis import ApiKey, api_and_version
 from protocol.codec import BadFrameSize, FrameReader
+from protocol.errors import KafkaError
 from protocol.writers import Parts
 
 _log = Logger(__name__)
@@ -113,13 +114,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._after is not None:
             self._connections.succeed(self._after, self)
             self._after = None
-            try:
-                self.info.principal = server.principal_of(self._listener, transport)
-            except MappingError as error:
-                self.refuse(str(error))
-                return
         elif not self._connections.join(self, host, self._listener):
             self.hang_up()
+            return
+        try:
+            self.info.principal = server.principal_of(self._listener, transport, host)
+        except (MappingError, KafkaError) as error:
+            self.refuse(str(error))
             return
         if not self._started or server.paused:  # later, since uvloop begins to read when this method returns
             asyncio.get_running_loop().call_soon(self.stop_reading)

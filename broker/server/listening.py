@@ -15,7 +15,9 @@ from broker.request.refusal_log import RefusalLog
 from broker.server.connections import Connections, Held
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
+from broker.settings.plugins import AuthenticationRequest, build_principal
 from broker.time.clock import ActionQueue, Clock
+from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.codec import SCRATCH_BYTES
 from protocol.deferred import dataclass
 
@@ -83,7 +85,7 @@ class Listening:
         """Return the TLS context of a listener."""
         return self.tls[listener].context
 
-    def principal_of(self, listener: str, transport: asyncio.BaseTransport) -> str:
+    def principal_of(self, listener: str, transport: asyncio.BaseTransport, address: str) -> str:
         """Return the principal in the client's certificate; ANONYMOUS without a certificate.
 
         ANONYMOUS with SASL too: there the certificate identifies no one, and no mapping rule has to match
@@ -91,9 +93,15 @@ class Listening:
 
         Raises:
             MappingError: no rule matches the name.
+            KafkaError: the principal builder failed.
         """
-        named = listener in self.tls and listener not in self.guarded
-        name = distinguished_name(transport) if named else None
+        if listener in self.guarded:
+            return ANONYMOUS
+        name = distinguished_name(transport) if listener in self.tls else None
+        builder = self.settings.as_opened(listener, PRINCIPAL_BUILDER)
+        if isinstance(builder, str) and is_reference(builder):
+            protocol = "SSL" if listener in self.tls else "PLAINTEXT"
+            return build_principal(builder, AuthenticationRequest(protocol, listener, address, name))
         return ANONYMOUS if name is None else f"User:{self.tls[listener].mapping.name_of(name)}"
 
     def most_bytes(self, listener: str, *, known: bool) -> int:

@@ -13,6 +13,7 @@ from broker.settings.model import Row, UpdateMode, Value
 from broker.settings.names import base_name
 from broker.settings.topics import local_retention_problem
 from broker.settings.values import invalid, parse
+from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash
 from protocol.scala import mutable_order
@@ -117,9 +118,11 @@ def _problem(row: Row, text: str, distinct: bool) -> str | None:
     if distinct and (problem := duplicates_problem(row, text)):
         return problem
     try:
-        parse(row, text)
+        value = parse(row, text)
     except KafkaError as error:
         return error.message or ""
+    if row.name == PRINCIPAL_BUILDER and is_reference(str(value)):  # only a server's own options name code
+        return invalid(row.name, text, f"Class {text} could not be found.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Python callables in the place of classes that a Kafka broker loads: policies, an authorizer, quotas, assignors.
+"""Python callables in the place of classes that a Kafka broker loads: policies, principals, quotas, assignors ...
 
 A setting such as ``create.topic.policy.class.name`` may name a callable as ``module:attribute``, the notation of entry
 points, which cannot be the name of a class. Modules are imported from the server's Python path, then from its working
@@ -65,6 +65,21 @@ class QuotaRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthenticationRequest:
+    """How a client has authenticated (``AuthenticationContext``).
+
+    ``security_protocol`` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. ``name`` is the user's, or the distinguished
+    name in the client's certificate; None without one. ``mechanism`` is None without SASL.
+    """
+
+    security_protocol: str
+    listener: str
+    client_address: str
+    name: str | None = None
+    mechanism: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
     """One action that an authorizer decides on, such as READ on TOPIC orders (``Authorizer.authorize``)."""
 
@@ -106,6 +121,19 @@ def call(reference: str, request: object) -> Any:
     except Exception as error:
         _log.warning("plugin failed", plugin=reference, error=repr(error))
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+
+
+def build_principal(reference: str, request: AuthenticationRequest) -> str:
+    """Ask a principal builder, which returns a principal such as ``User:alice``.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR if it fails, or returns anything else.
+    """
+    principal = call(reference, request)
+    if not isinstance(principal, str) or ":" not in principal:
+        _log.warning("plugin failed", plugin=reference, error=f"{principal!r} is not a principal, such as User:alice")
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return principal
 
 
 def enforce(reference: str, request: NewTopicRequest | AlteredConfigsRequest) -> None:

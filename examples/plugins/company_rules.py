@@ -34,6 +34,13 @@ def authorize(action: Any) -> bool:
     return bool(action.principal == f"User:{action.resource_name.partition('.')[0]}")
 
 
+def principal(client: Any) -> str:
+    """Let service accounts of a team be the team (principal.builder.class)."""
+    if client.name is None:
+        return "User:ANONYMOUS"
+    return f"User:{client.name.partition('-')[0]}"
+
+
 def limit(client: Any) -> int | None:
     """Give batch jobs a kilobyte per second (client.quota.callback.class)."""
     return 1_000 if client.quota_type == "PRODUCE" and client.client_id.startswith("batch") else None

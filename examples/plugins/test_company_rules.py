@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewTopic,
 )
 
+import understudy
 from understudy import Cluster
 
 sys.path.insert(0, str(Path(__file__).parent))  # as pytest does, unless its import mode is importlib
@@ -71,6 +72,28 @@ def test_only_its_team_writes_to_a_topic(kafka: Cluster, client: str, error: str
     producer.produce("orders.placed", b"v", on_delivery=lambda failure, _message: reports.append(failure))
     producer.flush(10)
     assert [None if failure is None else failure.name() for failure in reports] == [error]
+
+
+def test_a_service_account_is_its_team() -> None:
+    settings = {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "authorizer.class.name": "company_rules:authorize",
+        "principal.builder.class": "company_rules:principal",
+    }
+    account = "SCRAM-SHA-256=[name=billing-api,password=secret]"
+    with understudy.start(settings=settings, add_scram=[account], topics=["billing.paid", "orders.placed"]) as kafka:
+        producer = Producer({
+            "bootstrap.servers": kafka.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "billing-api", "sasl.password": "secret",
+        })  # fmt: skip
+        reports: dict[str | None, str | None] = {}
+        for topic in ("billing.paid", "orders.placed"):
+            producer.produce(
+                topic, b"v", on_delivery=lambda e, m: reports.update({m.topic(): None if e is None else e.name()})
+            )
+        producer.flush(10)
+        assert reports == {"billing.paid": None, "orders.placed": "TOPIC_AUTHORIZATION_FAILED"}
 
 
 @pytest.mark.usefixtures("admin")

@@ -1,7 +1,7 @@
 """Python callables in the place of Kafka's classes: how they are named, loaded, and what their failures are."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +19,15 @@ from broker.handlers.create_topics import API as CREATE_TOPICS
 from broker.handlers.incremental_alter_configs import API as ALTER_CONFIGS
 from broker.options import OptionError, parse
 from broker.settings import BrokerSettings
-from broker.settings.plugins import AlteredConfigsRequest, NewTopicRequest, load
+from broker.settings.plugins import (
+    AlteredConfigsRequest,
+    AuthenticationRequest,
+    NewTopicRequest,
+    build_principal,
+    load,
+)
 from protocol.acls import AclOperation, ResourceType
+from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.incremental_alter_configs import (
@@ -28,7 +35,12 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.conftest import BrokerWith
 from tests.handlers.admin_harness import AdminStage
+from tests.in_process import ServersInProcess
+from tests.scenarios import sasl
+from tests.wire import Closed
 
 DELETE, SET = 1, 0
 Plugin = Callable[[str, Callable[[Any], Any]], str]
@@ -60,6 +72,7 @@ def fails(_request: object) -> None:
         ("alter.config.policy.class.name=os:no_such_function", "module 'os' has no attribute 'no_such_function'"),
         ("authorizer.class.name=os:sep", "os:sep is not callable"),
         ("group.consumer.assignors=uniform,no_such_module:assign", "cannot be imported from"),
+        ("principal.builder.class=no_such_module:build", "cannot be imported from"),
         ("client.quota.callback.class=nothing", "Class nothing could not be found."),
         ("no.such.setting=os:getcwd", "Kafka has no such broker setting"),
         ("sasl.login.class=os:getcwd", "Class os:getcwd could not be found."),
@@ -197,3 +210,66 @@ def test_an_assignor_that_assigns_what_does_not_exist_fails_the_heartbeat(plugin
     with pytest.raises(KafkaError) as raised:
         plugin_assignor(plugin("wrong", lambda _group: result))(job)
     assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.fixture
+def in_process() -> Iterator[BrokerWith]:
+    """Clusters of this test's process, which has its modules."""
+    with ServersInProcess() as servers, servers.test():
+        yield servers.fresh
+
+
+def test_a_principal_builder_gets_what_a_client_showed(plugin: Plugin, in_process: BrokerWith) -> None:
+    """On a plain listener when the client connects, after SASL the user; a failure ends the connection."""
+    shown: list[AuthenticationRequest] = []
+    principals: set[str] = set()
+
+    def build(client: AuthenticationRequest) -> str:
+        shown.append(client)
+        if client.name == "bob":
+            raise ValueError(client.name)
+        return f"Team:{client.name}"
+
+    def authorize(action: Any) -> bool:
+        principals.add(action.principal)
+        return True
+
+    guarded = sasl.guarded(
+        in_process,
+        **{
+            "principal.builder.class": plugin("build", build),
+            "authorizer.class.name": plugin("authorize", authorize),
+        },
+    )
+    request = MetadataRequest([MetadataRequestTopic("foo")], allow_auto_topic_creation=False)
+    guarded.server.wire().call(ApiKey.METADATA, 9, request)
+    assert shown[-1] == AuthenticationRequest("PLAINTEXT", "PLAINTEXT", "127.0.0.1")
+    principals.clear()
+    guarded.known().call(ApiKey.METADATA, 9, request)
+    assert shown[-1] == AuthenticationRequest("SASL_PLAINTEXT", "SASL_PLAINTEXT", "127.0.0.1", "alice", "PLAIN")
+    assert principals == {"Team:alice"}
+    refused = guarded.stranger()
+    sasl.handshake(refused, "PLAIN")
+    assert sasl.authenticate(refused, sasl.BOB).error_code is ErrorCode.NONE
+    with pytest.raises(Closed):
+        refused.call(ApiKey.METADATA, 9, request)
+
+
+@pytest.mark.parametrize("result", [None, "alice", 1])
+def test_a_principal_has_a_type_and_a_name(plugin: Plugin, result: Any) -> None:
+    """Anything else is a failure."""
+    client = AuthenticationRequest("PLAINTEXT", "PLAINTEXT", "127.0.0.1")
+    with pytest.raises(KafkaError):
+        build_principal(plugin("build", lambda _client: result), client)
+    assert build_principal(plugin("good", lambda _client: "User:alice"), client) == "User:alice"
+
+
+@pytest.mark.parametrize("name", ["principal.builder.class", "listener.name.plaintext.principal.builder.class"])
+async def test_no_request_names_code(name: str) -> None:
+    """The setting may be altered at run time, as in Kafka, but not to a Python callable."""
+    stage = AdminStage()
+    altered = {}
+    for value in ("os:getcwd", "com.example.Builder"):
+        request = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "1", [AlterableConfig(name, SET, value)])])
+        altered[value] = (await stage.ask(ALTER_CONFIGS, request)).responses[0].error_code
+    assert altered == {"os:getcwd": ErrorCode.INVALID_REQUEST, "com.example.Builder": ErrorCode.NONE}
