@@ -10,7 +10,7 @@ from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener
 from broker.cluster.controllers import ControllerLifecycle
 from broker.cluster.coordinators import LOADERS
-from broker.cluster.data_directories import check_data_directories, with_found_ids
+from broker.cluster.data_directories import check_data_directories, with_ids_of_directory
 from broker.cluster.emulation import apply_producer_rules, apply_release_defaults, feature_levels, versions_of
 from broker.cluster.lifecycle import Lifecycle
 from broker.cluster.maintenance import Maintenance
@@ -38,7 +38,7 @@ class Cluster(ClusterBase):
     """N brokers in one process."""
 
     def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> None:
-        super().__init__(with_found_ids(options), clock, tasks)
+        super().__init__(with_ids_of_directory(options), clock, tasks)
         self.maintenance = Maintenance(self)
         self.metadata_publisher = MetadataPublisher(self, LOADERS, self.maintenance)
         combined = self.options.controllers if not self.options.controller_ids else ()

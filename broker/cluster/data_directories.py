@@ -15,7 +15,7 @@ from broker.cluster.base import ClusterBase
 from broker.cluster.directory_checks import check_formats, check_metadata, check_owners
 from broker.logs import Logger
 from broker.options import ServeOptions
-from broker.options.broker_ids import directories, found_controllers, found_ids, is_directory_name
+from broker.options.broker_ids import controllers_in_directory, directories, ids_in_directory, is_directory_name
 from broker.request.node import Node
 from broker.settings import BrokerSettings
 from storage import replacement
@@ -42,15 +42,15 @@ class ResetRefused(Exception):
     """A reset would remove data that Understudy did not write; the message is for the user."""
 
 
-def with_found_ids(options: ServeOptions) -> ServeOptions:
+def with_ids_of_directory(options: ServeOptions) -> ServeOptions:
     """Return the options with the ids found in the data directory: of added controllers; of brokers, unless given."""
     if not options.data_dirs:
         return options
-    options = replace(options, controller_ids=found_controllers(options.data_dirs[0], options.controller_ids))
+    options = replace(options, controller_ids=controllers_in_directory(options.data_dirs[0], options.controller_ids))
     if options.ids_given:
         return options
-    found = found_ids(options.data_dirs[0], options.broker_ids, several=options.has_several_nodes)
-    return replace(options, broker_ids=found)
+    broker_ids = ids_in_directory(options.data_dirs[0], options.broker_ids, several=options.has_several_nodes)
+    return replace(options, broker_ids=broker_ids)
 
 
 def data_roots(options: ServeOptions, node_id: int, *, controller: bool = False) -> list[Path]:

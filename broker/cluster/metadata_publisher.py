@@ -54,7 +54,8 @@ class MetadataPublisher:
         self.loading = False
         """Set while brokers that start together register: none leads or follows before the metadata has all of them."""
         self._configs: dict[str, LogConfig] = {}
-        self._plain: LogConfig | None = None
+        self._default: LogConfig | None = None
+        """The config of all topics without values of their own; ``None`` until one is needed."""
         self._assignments: dict[int, dict[tuple[UUID, int], UUID]] = {}
         """Broker id -> where it has placed replicas, which the controller does not know yet."""
 
@@ -62,7 +63,7 @@ class MetadataPublisher:
         """Drop cached topic configs, for a reset of the cluster."""
         self._assignments.clear()
         self._configs.clear()
-        self._plain = None
+        self._default = None
 
     def apply(self, change: MetadataChange) -> None:
         """Apply a change of the metadata to the brokers."""
@@ -210,14 +211,14 @@ class MetadataPublisher:
         config = self._configs.get(topic)
         if config is None:
             overrides = self._cluster.image.config(ConfigResourceType.TOPIC, topic)
-            config = self._configs[topic] = self._effective(overrides) if overrides else self._of_plain_topics()
+            config = self._configs[topic] = self._effective(overrides) if overrides else self._default_config()
         return config
 
-    def _of_plain_topics(self) -> LogConfig:
-        """Return the config shared by all topics without values of their own."""
-        if self._plain is None:
-            self._plain = self._effective({})
-        return self._plain
+    def _default_config(self) -> LogConfig:
+        """Return the config that all topics without values of their own share."""
+        if self._default is None:
+            self._default = self._effective({})
+        return self._default
 
     def _effective(self, overrides: Mapping[str, str]) -> LogConfig:
         effective = topics.effective(overrides, self._cluster.settings)
@@ -238,7 +239,7 @@ class MetadataPublisher:
                 if node.id in image.brokers and node.up:
                     report(self._cluster, node)
                     self._cluster.moves.resume(node)
-            self._plain = None
+            self._default = None
             names = list(image.topics)
         else:
             return

@@ -62,7 +62,7 @@ async def _reset(cluster: Cluster, keep: frozenset[str], *, disconnect: bool) ->
 def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
     """Drop the state that is in no log, except what is kept."""
     if "faults" in keep:
-        cluster.faults.break_off()
+        cluster.faults.disconnect_delayed()
     else:
         cluster.faults.clear(reset=True)
     cluster.beside.reset(keep)
@@ -193,7 +193,7 @@ async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
 
 def _put_back(cluster: Cluster, snapshot: Snapshot) -> None:
     cluster.snapshots.bring(snapshot)
-    cluster.faults.break_off()
+    cluster.faults.disconnect_delayed()
     cluster.journal.era += 1
     waiting = cluster.forget()
     cluster.lifecycle.retain_only(snapshot.brokers)

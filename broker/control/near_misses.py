@@ -14,7 +14,7 @@ from uuid import UUID
 
 from broker.control.coordinators import group_coordinators
 from broker.control.watched import Watched
-from broker.steering.faults.match import Match, asks_for_all
+from broker.steering.faults.match import Match, requests_all
 from broker.steering.faults.rules import Fault
 from broker.steering.journal.entries import Decoded, TopicName
 from broker.steering.journal.mentioned import answered, few
@@ -164,7 +164,7 @@ class NearMisses:
             return None  # only the response names them
         topic = None if wanted.topic is None else self._source.image.topics.get(wanted.topic)
         complete = wanted if topic is None else replace(wanted, topic_id=topic.id)
-        if mentions(level, request, complete) or asks_for_all(level, request):
+        if mentions(level, request, complete) or requests_all(level, request):
             return []
         for kind in sorted(wanted.kinds):
             rest = replace(complete, **{kind: None, **({"topic_id": None} if kind == TOPIC else {})})

@@ -4,7 +4,7 @@ Versions 0-1; since v1 members generate their own ids and may subscribe by regul
 """
 
 from broker.coordination.group.modern.consumer import validation
-from broker.coordination.group.modern.consumer.heartbeat import Beat
+from broker.coordination.group.modern.consumer.heartbeat import Sender
 from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext, ResourceType
@@ -31,9 +31,9 @@ async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) ->
         assignor_names(ctx.node.settings),
         makes_own_id=features.consumer_group_heartbeat_makes_own_id(ctx.version),
     )
-    beat = Beat(ctx.client_id, f"/{ctx.client_host}", visible)
+    sender = Sender(ctx.client_id, f"/{ctx.client_host}", visible)
     response: ConsumerGroupHeartbeatResponse = await ask_coordinator(
-        request.group_id, ctx, lambda machine, now_ms, to: machine.consumers.heartbeat(request, beat, now_ms, to)
+        request.group_id, ctx, lambda machine, now_ms, to: machine.consumers.heartbeat(request, sender, now_ms, to)
     )
     return response
 

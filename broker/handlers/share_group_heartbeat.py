@@ -4,7 +4,7 @@ Version 1. Not done: nothing.
 """
 
 from broker.coordination.group.modern.share import validation
-from broker.coordination.group.modern.share.heartbeat import ShareBeat
+from broker.coordination.group.modern.share.heartbeat import Sender
 from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import ask_coordinator, require_group
@@ -23,9 +23,9 @@ async def handle(request: ShareGroupHeartbeatRequest, ctx: RequestContext) -> Sh
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     validation.check(request)
-    beat = ShareBeat(ctx.client_id, f"/{ctx.client_host}")
+    sender = Sender(ctx.client_id, f"/{ctx.client_host}")
     response: ShareGroupHeartbeatResponse = await ask_coordinator(
-        request.group_id, ctx, lambda machine, now_ms, to: machine.shares.heartbeat(request, beat, now_ms, to)
+        request.group_id, ctx, lambda machine, now_ms, to: machine.shares.heartbeat(request, sender, now_ms, to)
     )
     return response
 

@@ -5,7 +5,7 @@ plugin for topology descriptions (KIP-1331).
 """
 
 from broker.coordination.group.modern.streams import validation
-from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_recovery_lag
+from broker.coordination.group.modern.streams.step import HeartbeatResult, Sender, no_recovery_lag
 from broker.coordination.group.modern.streams.topology import named_topics
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.request.api import Api
@@ -32,9 +32,11 @@ async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> 
     if request.topology is not None:
         _check_topics(request.topology, ctx)
     validation.check(request, newer=ctx.cluster.release.has(Behaviour.STATIC_STREAMS_MEMBERS))
-    beat = Beat(ctx.client_id, f"/{ctx.client_host}", features.streams_group_heartbeat_has_recovery_lag(ctx.version))
-    result: BeatResult = await ask_coordinator(
-        request.group_id, ctx, lambda machine, now_ms, to: machine.streams.heartbeat(request, beat, now_ms, to)
+    sender = Sender(
+        ctx.client_id, f"/{ctx.client_host}", features.streams_group_heartbeat_has_recovery_lag(ctx.version)
+    )
+    result: HeartbeatResult = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.streams.heartbeat(request, sender, now_ms, to)
     )
     if result.missing:
         create_internal_topics(request.group_id, result, ctx)

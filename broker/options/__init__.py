@@ -11,7 +11,7 @@ from pathlib import Path
 
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
 from broker.options import broker_ids
-from broker.options.broker_ids import BrokerIdError, given_ids
+from broker.options.broker_ids import BrokerIdError, ids_of_options
 from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
 from broker.options.released import setting_tables
@@ -137,7 +137,7 @@ def parse(arguments: Arguments) -> ServeOptions:
     tables = setting_tables(as_version or DEFAULT)
     settings, ignored, notes = settings_of(arguments, tables)
     try:
-        ids, ids_given = given_ids(count_of(arguments), last(arguments, "broker-id"), settings)
+        ids, ids_given = ids_of_options(count_of(arguments), last(arguments, "broker-id"), settings)
     except BrokerIdError as error:
         raise OptionError(str(error)) from error
     settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}

@@ -30,7 +30,7 @@ def number(text: str, option: str, most: int = MOST_ID) -> int:
     return int(text)
 
 
-def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> tuple[tuple[int, ...], bool]:
+def ids_of_options(brokers: str, first: str | None, settings: Mapping[str, str]) -> tuple[tuple[int, ...], bool]:
     """Return the ids of all brokers, and whether they were given rather than left to the default.
 
     Args:
@@ -89,8 +89,8 @@ def controller_ids(text: str, brokers: Sequence[int]) -> tuple[int, ...]:
     return ids
 
 
-def found_ids(data_dir: Path, ids: Sequence[int], *, several: bool = False) -> tuple[int, ...]:
-    """Return the ids of brokers whose ids were not given: those in the data directory first, then the next numbers.
+def ids_in_directory(data_dir: Path, ids: Sequence[int], *, several: bool = False) -> tuple[int, ...]:
+    """Return the ids of brokers for which no ids are given: those in the data directory first, then the next numbers.
 
     ``several``: one broker has a folder of its own too.
     """
@@ -116,7 +116,7 @@ def directories(data_dir: Path) -> set[int]:
     return {int(match[1]) for match in matches if match}
 
 
-def found_controllers(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
+def controllers_in_directory(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
     """Return these ids of controllers and those of further ones that have a directory, as controllers may be added."""
     paths = data_dir.glob(f"controller-*/{META_PROPERTIES}") if ids else ()
     matches = (_CONTROLLER_DIRECTORY.fullmatch(path.parent.name) for path in paths)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from broker.coordination.group.modern.streams.configuration import InternalTopic, Status
-from broker.coordination.group.modern.streams.step import BeatResult
+from broker.coordination.group.modern.streams.step import HeartbeatResult
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.node import CreationFailure
@@ -29,7 +29,7 @@ _TEXTS = texts_of(ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.UNKNOWN_SERVER_
 """Kafka's messages for creations that fail with these codes and no message."""
 
 
-def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContext) -> None:
+def create_internal_topics(group_id: str, result: HeartbeatResult, ctx: RequestContext) -> None:
     """Create the topics that a heartbeat reports as missing, with its sender's permissions.
 
     The response lists the topics that the sender may not create, and those whose creation failed within the last two

@@ -84,15 +84,16 @@ class Followed:
     measured: Measured = field(default_factory=Measured)
     counts: Sequence[dict[str, Any]] = ()
     """Rows of `record_counts` for the newest buckets."""
-    _seen: set[tuple[str, str]] = field(default_factory=set)
-    _before: set[tuple[str, str]] = field(default_factory=set)
+    _confirmed: set[tuple[str, str]] = field(default_factory=set)
+    _previous: set[tuple[str, str]] = field(default_factory=set)
+    """Check and identity of the rows that two steps had, and of those of the last step."""
 
     def step(self, findings: Iterable[Finding]) -> list[Row]:
         """Add the findings of a step; return those that are in it for the second time and not yet reported."""
-        rows = {(each.check.name, _known_by(row)): Row(each.check, row) for each in findings for row in each.rows}
-        new = [row for key, row in rows.items() if key in self._before and key not in self._seen]
-        self._seen |= {key for key in rows if key in self._before}
-        self._before = set(rows)
+        rows = {(each.check.name, _identity(row)): Row(each.check, row) for each in findings for row in each.rows}
+        new = [row for key, row in rows.items() if key in self._previous and key not in self._confirmed]
+        self._confirmed |= {key for key in rows if key in self._previous}
+        self._previous = set(rows)
         self.steps += 1
         self.current = {}
         for name, _ in rows:
@@ -101,16 +102,12 @@ class Followed:
             self.reported[each.check.name] = self.reported.get(each.check.name, 0) + 1
         return new
 
-    @property
-    def settled(self) -> set[str]:
-        """Return the names of the checks with reported rows."""
-        return set(self.reported)
-
 
 def is_at_least(check: Check, severity: str) -> bool:
     """Return whether a check has this severity or a worse one."""
     return SEVERITIES.index(check.severity) <= SEVERITIES.index(severity)
 
 
-def _known_by(row: dict[str, Any]) -> str:
+def _identity(row: dict[str, Any]) -> str:
+    """Return the values of the columns in `PLACE`, as text."""
     return json.dumps({name: row[name] for name in PLACE if name in row}, default=str, sort_keys=True)

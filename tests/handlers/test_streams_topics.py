@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from broker.coordination.group.modern.streams.configuration import InternalTopic, Status
-from broker.coordination.group.modern.streams.step import BeatResult
+from broker.coordination.group.modern.streams.step import HeartbeatResult
 from broker.handlers import APIS
 from broker.handlers.streams_group_heartbeat import API
 from broker.request.streams_topics import create_internal_topics
@@ -18,7 +18,7 @@ def detail(stage: AdminStage, *topics: InternalTopic) -> str:
     node = stage.cluster.nodes[1]
     ctx = StagedContext(API, 0, 1, "test", stage.connection, node, cast("Any", stage.cluster), apis=APIS)
     status = Reported(Status.MISSING_INTERNAL_TOPICS, "missing")
-    create_internal_topics("g", BeatResult(StreamsGroupHeartbeatResponse(status=[status]), topics), ctx)
+    create_internal_topics("g", HeartbeatResult(StreamsGroupHeartbeatResponse(status=[status]), topics), ctx)
     return str(status.status_detail)
 
 

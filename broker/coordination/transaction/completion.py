@@ -168,6 +168,8 @@ class Scans:
 
 # --- one transaction --------------------------------------------------------------------------------------------------
 
+# Kafka sends again in the next round of its sender, without a backoff (transactions B.6). Here a leader that stays away
+# would keep the event loop busy.
 FIRST_RETRY_MS = 20
 LAST_RETRY_MS = 500
 
@@ -210,6 +212,8 @@ class Completion:
                     self.to_retry.add(partition)
                 case MarkerFate.FENCED:
                     self.fenced = True
+                case MarkerFate.STUCK:
+                    pass  # the partition stays outstanding, and so the transaction never completes
         if self.fenced:
             return Progress.WAITING
         if not self.outstanding:

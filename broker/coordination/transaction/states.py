@@ -61,7 +61,7 @@ _FATES: Mapping[ErrorCode, MarkerFate] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: MarkerFate.RETRY,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: MarkerFate.RETRY,
     ErrorCode.REQUEST_TIMED_OUT: MarkerFate.RETRY,
-    ErrorCode.NETWORK_EXCEPTION: MarkerFate.RETRY,
+    ErrorCode.NETWORK_EXCEPTION: MarkerFate.RETRY,  # the connection to the leader was lost
     ErrorCode.NOT_ENOUGH_REPLICAS: MarkerFate.RETRY,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: MarkerFate.RETRY,
     ErrorCode.KAFKA_STORAGE_ERROR: MarkerFate.RETRY,

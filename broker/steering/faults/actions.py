@@ -8,7 +8,7 @@ from broker.request.answers import Disconnect, NeverAnswer
 from broker.request.api import AnyHandler
 from broker.request.context import RequestContext
 from broker.steering.faults.byte_faults import ByteFault
-from broker.steering.faults.match import Hit, fetched
+from broker.steering.faults.match import Hit, fetched_partitions
 from broker.steering.faults.response_errors import lists_items, make, mark, merge
 from broker.time.clock import Clock
 from protocol.apis import ApiKey
@@ -87,7 +87,7 @@ def _fail_fetch(
     request: FetchRequest, wanted: Selection, ctx: RequestContext, response: FetchResponse, code: ErrorCode
 ) -> FetchResponse:
     """Set the error on the matched partitions of a Fetch, whether the response lists them or not."""
-    places = fetched(request, ctx, wanted)
+    places = fetched_partitions(request, ctx, wanted)
     session = ctx.node.sessions.get(response.session_id)
     failed = []
     for (name, topic_id), group in groupby(places, key=lambda place: place[:2]):

@@ -15,7 +15,7 @@ from protocol.types import Message
 
 
 class Hit(NamedTuple):
-    """A matching request. ``matched`` is its part with the matching items, ``rest`` the part with all other items.
+    """A matching request. ``matched`` is its part with the ``wanted`` items, ``rest`` the part with all others.
 
     ``matched`` is ``None`` where the request does not list the items: it asks for all of them, only the response lists
     them, or they are in a fetch session.
@@ -69,47 +69,55 @@ class Match:
 
 
 def _find_items(request: Message, ctx: RequestContext, wanted: Selection) -> Hit | None:
+    """Return the request, split into the wanted items and the rest; ``None`` if it has none of them."""
     if isinstance(request, FetchRequest):
-        matches = wanted.kinds <= {TOPIC, PARTITION} and bool(fetched(request, ctx, wanted))
-        return Hit(request, None, request, wanted) if matches else None
+        if not wanted.kinds <= {TOPIC, PARTITION} or not fetched_partitions(request, ctx, wanted):
+            return None
+        return Hit(request, None, request, wanted)
     level = request_level(ctx.api.key)
     kinds_here = wanted.kinds & level.kinds
     if not kinds_here:
         return None
     matched, rest = cut(level, request, wanted, kinds_here)
     if matched is not None:
-        whole = kinds_here == wanted.kinds  # else only the response shows which items match
-        return Hit(request, matched if whole else None, rest if whole else request, wanted)
-    if asks_for_all(level, request):
+        if kinds_here == wanted.kinds:
+            return Hit(request, matched, rest, wanted)
+        return Hit(request, None, request, wanted)  # only the response shows which items match
+    if requests_all(level, request):
         return Hit(request, None, request, wanted)
     return None
 
 
-def asks_for_all(level: Level, message: Message) -> bool:
+def requests_all(level: Level, message: Message) -> bool:
     """Return whether a list is null, which requests all items: topics of Metadata, OffsetFetch and ElectLeaders."""
     for child in level.children:
         elements = getattr(message, child.name)
         if elements is None:
             return True
-        if child.level is not None and any(asks_for_all(child.level, element) for element in elements):
+        if child.level is not None and any(requests_all(child.level, element) for element in elements):
             return True
     return False
 
 
-def fetched(request: FetchRequest, ctx: RequestContext, wanted: Selection) -> list[tuple[str, Any, int]]:
-    """Return topic, topic id and partition of each matching partition of a Fetch, its session included (KIP-227)."""
-    places = {(t.topic_id or t.topic, p.partition): (t.topic, t.topic_id) for t in request.topics for p in t.partitions}
+def fetched_partitions(request: FetchRequest, ctx: RequestContext, wanted: Selection) -> list[tuple[str, Any, int]]:
+    """Return topic, topic id and index of each wanted partition of a Fetch, those of its session included (KIP-227).
+
+    Of topic and topic id a request has only one, by its version; the other is empty or ``None``.
+    """
+    partitions = {
+        (t.topic_id or t.topic, p.partition): (t.topic, t.topic_id) for t in request.topics for p in t.partitions
+    }
     session = None
     if request.session_epoch > 0:
         session = ctx.node.sessions.get(request.session_id)
     if session is not None:
-        gone = {(t.topic_id or t.topic, index) for t in request.forgotten_topics_data for index in t.partitions}
+        forgotten = {(t.topic_id or t.topic, index) for t in request.forgotten_topics_data for index in t.partitions}
         for key, interest in session.interests.items():
-            if key not in gone:
-                places.setdefault(key, (interest.topic if interest.topic_id is None else "", interest.topic_id))
+            if key not in forgotten:
+                partitions.setdefault(key, (interest.topic if interest.topic_id is None else "", interest.topic_id))
     return [
         (name, topic_id, index)
-        for (_, index), (name, topic_id) in places.items()
+        for (_, index), (name, topic_id) in partitions.items()
         if (wanted.partition is None or index == wanted.partition)
         and (wanted.topic is None or wanted.agrees(TOPIC, topic_id or name))
     ]

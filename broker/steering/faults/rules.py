@@ -34,32 +34,33 @@ class Fault:
     added_us: int = 0
     """When the fault was added, by the same monotonic clock as ``began_us`` of journal entries."""
     hits: int = 0
-    _passed: int = 0
-    _taken: int = 0
-    _ended: bool = False
+    _skipped: int = 0
+    _claimed: int = 0
+    _removed: bool = False
     _reset: bool = False
-    _breaks: int = 0
-    _paused: set[Waiter] = field(default_factory=set)
+    _restarts: int = 0
+    """Resets and restores of the cluster that the fault has survived."""
+    _delays: set[Waiter] = field(default_factory=set)
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
     @property
     def remaining(self) -> int | None:
         """Return how many more requests the fault affects; ``None`` for any number."""
-        return None if self.times is None else self.times - self._taken
+        return None if self.times is None else self.times - self._claimed
 
-    def claim(self, chance: Random) -> bool:
+    def claim(self, rng: Random) -> bool:
         """Decide whether the fault applies to a matching request, by ``skip``, ``times`` and ``probability``.
 
         A removed fault applies to none, not even to requests that an earlier fault has delayed.
         """
-        if self._ended or (self.times is not None and self._taken >= self.times):
+        if self._removed or (self.times is not None and self._claimed >= self.times):
             return False
-        if self._passed < self.skip:
-            self._passed += 1
+        if self._skipped < self.skip:
+            self._skipped += 1
             return False
-        if self.probability < 1.0 and chance.random() >= self.probability:
+        if self.probability < 1.0 and rng.random() >= self.probability:
             return False
-        self._taken += 1
+        self._claimed += 1
         return True
 
     def count_hit(self) -> None:
@@ -75,15 +76,15 @@ class Fault:
         Raises:
             Disconnect: the cluster was reset or restored; earlier requests get no response.
         """
-        breaks = self._breaks
-        if not self._ended:  # it may have been removed while the request was served
+        restarts = self._restarts
+        if not self._removed:  # it may have been removed while the request was served
             waiter = Waiter()
-            self._paused.add(waiter)
+            self._delays.add(waiter)
             try:
                 await waiter.wait(clock, clock.now_ms() + ms)
             finally:
-                self._paused.discard(waiter)
-        if self._reset or self._breaks != breaks:
+                self._delays.discard(waiter)
+        if self._reset or self._restarts != restarts:
             raise Disconnect("the cluster was reset or restored", on_purpose=True)
 
     async def wait_hits(self, hits: int, timeout_s: float) -> None:
@@ -95,16 +96,16 @@ class Fault:
         await asyncio.wait((future,), timeout=timeout_s)
         self._waiting.remove((hits, future))
 
-    def break_off(self) -> None:
+    def disconnect_delayed(self) -> None:
         """Disconnect all delayed requests but keep the fault: a reset keeps it, or the cluster is restored."""
-        self._breaks += 1
-        for waiter in self._paused:
+        self._restarts += 1
+        for waiter in self._delays:
             waiter.wake()
 
     def end(self, *, reset: bool = False) -> None:
         """End the fault: delayed requests continue, or are disconnected if a ``reset`` removed it."""
-        self._ended, self._reset = True, reset
-        for waiter in self._paused:
+        self._removed, self._reset = True, reset
+        for waiter in self._delays:
             waiter.wake()
         for _, future in self._waiting:
             if not future.done():
@@ -114,16 +115,26 @@ class Fault:
 class Faults:
     """The faults of a cluster, and the middleware that applies them."""
 
-    def __init__(self, chance: Random, on_change: Callable[[], None] | None = None) -> None:
+    def __init__(self, rng: Random, on_change: Callable[[], None] | None = None) -> None:
         """``on_change`` is called when the first fault is added, and when the last one is removed."""
-        self._chance, self._on_change = chance, on_change
+        self._rng, self._on_change = rng, on_change
         self._numbers = count(1)  # not restarted by a reset: an id is never used twice
         self.faults: dict[str, Fault] = {}
 
-    def add(self, match: Match, action: Action, description: dict[str, Any], **limits: Any) -> Fault:
-        """Append a fault. ``limits``: skip, times, probability."""
-        added_us = stopwatch_ns() // 1000
-        fault = Fault(str(next(self._numbers)), match, action, description, added_us=added_us, **limits)
+    def add(
+        self,
+        match: Match,
+        action: Action,
+        description: dict[str, Any],
+        *,
+        skip: int = 0,
+        times: int | None = 1,
+        probability: float = 1.0,
+    ) -> Fault:
+        """Append a fault; its limits are those of :meth:`Fault.claim`."""
+        fault = Fault(
+            str(next(self._numbers)), match, action, description, skip, times, probability, stopwatch_ns() // 1000
+        )
         self.faults[fault.id] = fault
         if len(self.faults) == 1:
             self._changed()
@@ -150,10 +161,10 @@ class Faults:
         if self._on_change is not None:
             self._on_change()
 
-    def break_off(self) -> None:
+    def disconnect_delayed(self) -> None:
         """Keep all faults, but disconnect the requests that they delay."""
         for fault in self.faults.values():
-            fault.break_off()
+            fault.disconnect_delayed()
 
     def apply(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
         """Middleware: apply the matching faults to a request."""
@@ -164,16 +175,17 @@ class Faults:
     async def _pass(
         self, request: Message, ctx: RequestContext, handle: AnyHandler, faults: Iterable[Fault]
     ) -> Message | None:
-        left = list(faults)
-        while left:
-            fault = left.pop(0)
+        """Let the first of these faults that applies act on the request; the rest apply to what it passes on."""
+        following = list(faults)
+        while following:
+            fault = following.pop(0)
             hit = fault.match.find(request, ctx)
-            if hit is None or not fault.claim(self._chance):
+            if hit is None or not fault.claim(self._rng):
                 continue
             ctx.notes.note_fault(fault.id, refuses=refuses(fault.action))
 
-            def inner(request: Message, ctx: RequestContext) -> Awaitable[Message | None]:
-                return self._pass(request, ctx, handle, left)
+            def next_fault(request: Message, ctx: RequestContext) -> Awaitable[Message | None]:
+                return self._pass(request, ctx, handle, following)
 
-            return await fault.action.act(hit, ctx, inner, fault)
+            return await fault.action.act(hit, ctx, next_fault, fault)
         return await handle(request, ctx)

@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 import understudy
-from broker.options.broker_ids import BrokerIdError, found_ids, given_ids
+from broker.options.broker_ids import BrokerIdError, ids_in_directory, ids_of_options
 from storage.ownership import REPLACING
 from tests.control.harness import ControlPlane
 from tests.serving import Server, start
@@ -34,7 +34,7 @@ def test_ids_as_they_are_given(
     brokers: str, first: str | None, settings: dict[str, str], ids: tuple[tuple[int, ...], bool]
 ) -> None:
     """A count, a list, the first id, or a server.properties."""
-    assert given_ids(brokers, first, settings) == ids
+    assert ids_of_options(brokers, first, settings) == ids
 
 
 @pytest.mark.parametrize(
@@ -53,21 +53,21 @@ def test_ids_as_they_are_given(
 def test_ids_that_make_no_sense(brokers: str, first: str | None, settings: dict[str, str], sentence: str) -> None:
     """One sentence that names the option."""
     with pytest.raises(BrokerIdError) as refused:
-        given_ids(brokers, first, settings)
+        ids_of_options(brokers, first, settings)
     assert sentence in str(refused.value)
 
 
 def test_ids_of_a_data_directory(tmp_path: Path) -> None:
     """The one that its owner has; those that several have, and more that follow."""
-    assert found_ids(tmp_path, (1,)) == (1,)
-    assert found_ids(tmp_path, (1, 2)) == (1, 2)
+    assert ids_in_directory(tmp_path, (1,)) == (1,)
+    assert ids_in_directory(tmp_path, (1, 2)) == (1, 2)
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=0\n")
-    assert found_ids(tmp_path, (1,)) == (0,)
+    assert ids_in_directory(tmp_path, (1,)) == (0,)
     for name in ("broker-4", "broker-0", "broker-x"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "meta.properties").touch()
-    assert found_ids(tmp_path, (1, 2)) == (0, 4)
-    assert found_ids(tmp_path, (1, 2, 3)) == (0, 4, 5)
+    assert ids_in_directory(tmp_path, (1, 2)) == (0, 4)
+    assert ids_in_directory(tmp_path, (1, 2, 3)) == (0, 4, 5)
 
 
 def test_a_cluster_of_brokers_from_0_on(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_reset_that_was_killed_changes_no_ids(tmp_path: Path) -> None:
     """The directory of the first broker is empty by then, and those of the others are about to be."""
     for broker_id in (1, 2, 3):
         (tmp_path / f"broker-{broker_id}").mkdir()
-    assert found_ids(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
+    assert ids_in_directory(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
     for broker_id in (2, 3):
         (tmp_path / f"broker-{broker_id}" / REPLACING).mkdir()
-    assert found_ids(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
+    assert ids_in_directory(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
     (tmp_path / "broker-1" / "meta.properties").touch()
     (tmp_path / "broker-1").rename(tmp_path / "broker-7")
-    assert found_ids(tmp_path, (1, 2, 3, 4)) == (2, 3, 7, 8)
+    assert ids_in_directory(tmp_path, (1, 2, 3, 4)) == (2, 3, 7, 8)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from broker.coordination.group.modern.consumer import validation
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
-from broker.coordination.group.modern.consumer.heartbeat import Beat
+from broker.coordination.group.modern.consumer.heartbeat import Sender
 from broker.coordination.group.modern.consumer.member import Member
 from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.coordination.group.outcome_builder import GroupOutcome
@@ -95,13 +95,13 @@ class Consumer:
         fields.setdefault("topic_partitions", None)
         member_epoch = self.epoch if epoch is None else epoch
         request = ConsumerGroupHeartbeatRequest(G, self.member_id, member_epoch, self.instance_id, **fields)
-        beat = Beat("client", "/127.0.0.1", lambda _: True)
+        sender = Sender("client", "/127.0.0.1", lambda _: True)
         context = self.context
 
         def heartbeat(to: Answer) -> GroupOutcome:
             assignors = assignor_names(context.settings)
             validation.check(request, assignors, makes_own_id=True)  # as the handler does
-            return context.machine.consumers.heartbeat(request, beat, context.now_ms, to)
+            return context.machine.consumers.heartbeat(request, sender, context.now_ms, to)
 
         return context.ask(heartbeat)
 

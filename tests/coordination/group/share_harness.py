@@ -7,7 +7,7 @@ from uuid import UUID
 
 from broker.coordination.group.modern.share import validation
 from broker.coordination.group.modern.share.group import ShareGroup
-from broker.coordination.group.modern.share.heartbeat import ShareBeat
+from broker.coordination.group.modern.share.heartbeat import Sender
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
@@ -32,12 +32,12 @@ class ShareConsumer:
         """One heartbeat; fields that are not given are null."""
         fields.setdefault("subscribed_topic_names", None)
         request = ShareGroupHeartbeatRequest(G, self.member_id, self.epoch if epoch is None else epoch, **fields)
-        beat = ShareBeat("client", "/127.0.0.1")
+        sender = Sender("client", "/127.0.0.1")
         context = self.context
 
         def heartbeat(to: Answer) -> GroupOutcome:
             validation.check(request)  # as the handler does
-            return context.machine.shares.heartbeat(request, beat, context.now_ms, to)
+            return context.machine.shares.heartbeat(request, sender, context.now_ms, to)
 
         return context.ask(heartbeat)
 

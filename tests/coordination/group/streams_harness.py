@@ -7,7 +7,7 @@ from typing import Any
 from broker.coordination.group.modern.streams import validation
 from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.streams.member import Member
-from broker.coordination.group.modern.streams.step import Beat, BeatResult
+from broker.coordination.group.modern.streams.step import HeartbeatResult, Sender
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.settings.releases import Behaviour, release
@@ -80,7 +80,7 @@ class StreamsMember:
     epoch: int = 0
     active: Tasks = field(default_factory=dict)
     standby: Tasks = field(default_factory=dict)
-    result: BeatResult = field(init=False)
+    result: HeartbeatResult = field(init=False)
 
     def ask(self, epoch: int | None = None, **fields: Any) -> Answer:
         """One heartbeat; a field that is not given is null. Tasks may be pairs, where a subtopology comes twice."""
@@ -94,18 +94,18 @@ class StreamsMember:
         member_id = fields.pop("member_id", self.member_id)
         request = StreamsGroupHeartbeatRequest(group_id, member_id, self.epoch if epoch is None else epoch, **fields)
         context = self.context
-        beat = Beat("client", "/127.0.0.1", context.behaves(Behaviour.STATIC_STREAMS_MEMBERS))
+        sender = Sender("client", "/127.0.0.1", context.behaves(Behaviour.STATIC_STREAMS_MEMBERS))
 
         def heartbeat(to: Answer) -> GroupOutcome:
-            validation.check(request, newer=beat.knows_recovery_lag)  # as the handler does
-            return context.machine.streams.heartbeat(request, beat, context.now_ms, to)
+            validation.check(request, newer=sender.knows_recovery_lag)  # as the handler does
+            return context.machine.streams.heartbeat(request, sender, context.now_ms, to)
 
         return context.ask(heartbeat)
 
     def beat(self, epoch: int | None = None, **fields: Any) -> StreamsGroupHeartbeatResponse:
         """A heartbeat that succeeds; the member takes over what the response has."""
         result = self.ask(epoch, **fields).message
-        assert isinstance(result, BeatResult), result
+        assert isinstance(result, HeartbeatResult), result
         self.result, self.epoch = result, result.response.member_epoch
         if result.response.active_tasks is not None:
             self.active = _tasks(result.response.active_tasks)

@@ -50,7 +50,7 @@ from protocol.types import ZERO_UUID, uuid_text
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Sender:
     """The sender of a heartbeat. ``visible(topic)``: whether the sender may describe the topic."""
 
     client_id: str
@@ -112,8 +112,8 @@ class Heartbeats:
     ) -> None:
         self._context, self._timers, self._migration, self._patterns = context, timers, migration, patterns
 
-    def beat(
-        self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+    def handle(
+        self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, sender: Sender, reply_to: Hashable
     ) -> None:
         """Handle a heartbeat with member epoch 0 or above: reply with a ConsumerGroupHeartbeatResponse (groups C.4).
 
@@ -124,7 +124,7 @@ class Heartbeats:
         self.check_size(group, request.member_id, request.instance_id)
         member_id = request.member_id or uuid_text(self._context.new_uuid())
         step = self._step(builder, group, request, member_id)
-        step.after, step.visible = _updated(step.before, request, beat), beat.visible
+        step.after, step.visible = _updated(step.before, request, sender), sender.visible
         assigned_before = step.before.assigned
         self.advance(builder, step)
         self._timers.arm_session(builder, group.group_id, member_id)
@@ -330,7 +330,7 @@ def _owns_subset(member: Member, owned: Partitions | None) -> bool:
     )
 
 
-def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, beat: Beat) -> Member:
+def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> Member:
     """Return the updated member; null fields change nothing. It now uses the consumer protocol (groups C.4 H6)."""
     names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
     return replace(
@@ -338,8 +338,8 @@ def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, beat: Beat)
         instance_id=member.instance_id if request.instance_id is None else request.instance_id,
         rack_id=member.rack_id if request.rack_id is None else request.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        client_id=beat.client_id,
-        client_host=beat.client_host,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
         subscribed=member.subscribed if names is None else frozenset(names),
         regex=member.regex if request.subscribed_topic_regex is None else request.subscribed_topic_regex,
         assignor=member.assignor if request.server_assignor is None else request.server_assignor,

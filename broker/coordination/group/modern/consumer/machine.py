@@ -28,7 +28,7 @@ from broker.coordination.group.modern.consumer.classic_protocol import ClassicMe
 from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.description import described
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
-from broker.coordination.group.modern.consumer.heartbeat import Beat, Heartbeats
+from broker.coordination.group.modern.consumer.heartbeat import Heartbeats, Sender
 from broker.coordination.group.modern.consumer.member import Member, MemberState
 from broker.coordination.group.modern.consumer.member_removal import MemberRemoval
 from broker.coordination.group.modern.consumer.migration import Migration
@@ -84,7 +84,7 @@ class ConsumerGroups:
         self._removal.remove(builder, group, [member])
 
     def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
+        self, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
         """ConsumerGroupHeartbeat (groups C.3, C.4) of a valid request: replies with a ConsumerGroupHeartbeatResponse.
 
@@ -100,7 +100,7 @@ class ConsumerGroups:
         group = self._groups.get(request.group_id)
         builder.keeps_timers = isinstance(group, ConsumerGroup)
         try:
-            self._heartbeats.beat(builder, request, beat, reply_to)
+            self._heartbeats.handle(builder, request, sender, reply_to)
         except KafkaError as error:
             if not builder.replies():
                 raise

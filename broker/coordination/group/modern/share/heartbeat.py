@@ -40,7 +40,7 @@ UNSET_OFFSET, FIRST_OFFSET = -1, 0
 
 
 @dataclass(frozen=True, slots=True)
-class ShareBeat:
+class Sender:
     """The sender of a heartbeat; ``client_host`` is in Java's form, ``/127.0.0.1``."""
 
     client_id: str
@@ -76,8 +76,8 @@ class Heartbeats:
     def __init__(self, context: ShareContext, timers: MemberTimers[ShareGroup, ShareMember]) -> None:
         self._context, self._timers = context, timers
 
-    def beat(
-        self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, beat: ShareBeat, reply_to: Hashable
+    def handle(
+        self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, sender: Sender, reply_to: Hashable
     ) -> None:
         """Handle a heartbeat with a member epoch of at least 0: reply with a ShareGroupHeartbeatResponse.
 
@@ -90,7 +90,7 @@ class Heartbeats:
         known = ShareMember(request.member_id) if joins else group.member(request.member_id)
         known = group.members.get(request.member_id) or known
         check_member_epoch(known, request.member_epoch)
-        step = _Step(group, known, _updated(known, request, beat))
+        step = _Step(group, known, _updated(known, request, sender))
         if request.member_id not in group.members:
             builder.member(group, JOINED, step.after)
         if step.after.metadata != step.before.metadata or request.member_id not in group.members:
@@ -223,14 +223,14 @@ class Heartbeats:
         return uninitialized
 
 
-def _updated(member: ShareMember, request: ShareGroupHeartbeatRequest, beat: ShareBeat) -> ShareMember:
+def _updated(member: ShareMember, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareMember:
     """Return the updated member; null fields change nothing."""
     names = request.subscribed_topic_names
     return replace(
         member,
         rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-        client_id=beat.client_id,
-        client_host=beat.client_host,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
         subscribed=member.subscribed if names is None else frozenset(names),
     )
 

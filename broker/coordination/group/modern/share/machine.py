@@ -21,7 +21,7 @@ from broker.coordination.group.modern.epochs import LEAVING
 from broker.coordination.group.modern.share.context import ShareContext
 from broker.coordination.group.modern.share.description import described
 from broker.coordination.group.modern.share.group import ShareGroup
-from broker.coordination.group.modern.share.heartbeat import Heartbeats, ShareBeat
+from broker.coordination.group.modern.share.heartbeat import Heartbeats, Sender
 from broker.coordination.group.modern.share.member import ShareMember, tombstones
 from broker.coordination.group.modern.share.offsets import ShareOffsets
 from broker.coordination.group.modern.timers import MemberTimers
@@ -60,7 +60,7 @@ class ShareGroups:
         self.offsets = ShareOffsets(context)
 
     def heartbeat(
-        self, request: ShareGroupHeartbeatRequest, beat: ShareBeat, now_ms: int, reply_to: Hashable
+        self, request: ShareGroupHeartbeatRequest, sender: Sender, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
         """ShareGroupHeartbeat (groups D.1) of a valid request: replies with a ShareGroupHeartbeatResponse.
 
@@ -74,7 +74,7 @@ class ShareGroups:
             self._leave(builder, request, reply_to)
         else:
             builder.keeps_timers = self._context.find(request.group_id) is not None
-            self._heartbeats.beat(builder, request, beat, reply_to)
+            self._heartbeats.handle(builder, request, sender, reply_to)
         return builder.outcome()
 
     def _leave(self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, reply_to: Hashable) -> None:

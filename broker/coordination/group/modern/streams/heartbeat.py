@@ -26,8 +26,8 @@ from broker.coordination.group.modern.streams.member import Member, MemberState,
 from broker.coordination.group.modern.streams.reconciliation import TargetState, reconciled
 from broker.coordination.group.modern.streams.states import REASONS, State, state_of
 from broker.coordination.group.modern.streams.step import (
-    Beat,
-    BeatResult,
+    HeartbeatResult,
+    Sender,
     Step,
     check_listed_once,
     check_tasks,
@@ -69,10 +69,10 @@ class Heartbeats:
     def __init__(self, context: StreamsContext, timers: MemberTimers[StreamsGroup, Member]) -> None:
         self._context, self._timers = context, timers
 
-    def beat(
-        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+    def handle(
+        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, sender: Sender, reply_to: Hashable
     ) -> None:
-        """Handle a heartbeat with a member epoch of at least 0: reply with a :class:`BeatResult` (groups E.3).
+        """Handle a heartbeat with a member epoch of at least 0: reply with a :class:`HeartbeatResult` (groups E.3).
 
         Raises:
             KafkaError: 25, 42, 69, 81, 110 or 130; no record was written.
@@ -81,7 +81,7 @@ class Heartbeats:
         if newer:
             _relabel(group, request)
         before, replaced = member_of(builder, group, request)
-        after = updated_member(before, request, beat, newer=newer)
+        after = updated_member(before, request, sender, newer=newer)
         if replaced is None and after.member_id not in group.members:
             builder.member(group, JOINED, after)
         if after.metadata != before.metadata:
@@ -109,7 +109,7 @@ class Heartbeats:
         self._timers.arm_session(builder, group.group_id, after.member_id)
         if request.shutdown_application and group.shutdown_member is None:
             group.shutdown_member = after.member_id
-        builder.reply(reply_to, self._result(step, request, beat))
+        builder.reply(reply_to, self._result(step, request, sender))
 
     # --- groups E.3.1 and E.3.2: find the group and the member -------------------------------------------------------
 
@@ -269,12 +269,12 @@ class Heartbeats:
 
     # --- the response ------------------------------------------------------------------------------------------------
 
-    def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat) -> BeatResult:
+    def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, sender: Sender) -> HeartbeatResult:
         group, member, configured = step.group, step.after, step.configured
         newer = self._context.newer()
         setting = partial(self._context.group_setting, group.group_id)
         response = StreamsGroupHeartbeatResponse(
-            acceptable_recovery_lag=setting("streams.acceptable.recovery.lag") if beat.knows_recovery_lag else 0,
+            acceptable_recovery_lag=setting("streams.acceptable.recovery.lag") if sender.knows_recovery_lag else 0,
             task_offset_interval_ms=setting("streams.task.offset.interval.ms") if newer else 0,
             member_id=member.member_id,
             member_epoch=member.epoch,
@@ -308,10 +308,10 @@ class Heartbeats:
                 "the entire application.",
             )
         missing = [tag for tag in self._context.rack_tags(group.group_id) if tag not in _tag_keys(member)]
-        if missing and beat.knows_recovery_lag:
+        if missing and sender.knows_recovery_lag:
             step.status(Status.MISSING_CLIENT_TAGS, _MISSING_TAGS.format(", ".join(missing)))
         response.status = step.statuses
-        return BeatResult(response, configured.missing, configured.requested)
+        return HeartbeatResult(response, configured.missing, configured.requested)
 
 
 _NOTHING = Configured(-1, None)

@@ -29,7 +29,7 @@ from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.streams.heartbeat import Heartbeats, delay_timer
 from broker.coordination.group.modern.streams.member import Member, MemberState, tombstones
 from broker.coordination.group.modern.streams.states import REASONS
-from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_recovery_lag
+from broker.coordination.group.modern.streams.step import HeartbeatResult, Sender, no_recovery_lag
 from broker.coordination.group.modern.streams.tasks import AssignedTasks
 from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics
@@ -68,9 +68,9 @@ class StreamsGroups:
         self.classic_requests: ClassicRequests = NoClassicMembers()
 
     def heartbeat(
-        self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
+        self, request: StreamsGroupHeartbeatRequest, sender: Sender, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: replies with a ``step.BeatResult``, or an error.
+        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: replies with a ``HeartbeatResult`` or an error.
 
         Timers are set even if the heartbeat fails, as in Kafka: so a member that gets only errors stays.
 
@@ -79,11 +79,11 @@ class StreamsGroups:
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
-            self._leave(builder, request, beat, reply_to)
+            self._leave(builder, request, sender, reply_to)
             return builder.outcome()
         builder.keeps_timers = True
         try:
-            self._heartbeats.beat(builder, request, beat, reply_to)
+            self._heartbeats.handle(builder, request, sender, reply_to)
         except KafkaError as error:
             instead = OutcomeBuilder(now_ms)
             if not instead.keep_timers(builder):
@@ -94,7 +94,7 @@ class StreamsGroups:
         return builder.outcome()
 
     def _leave(
-        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, sender: Sender, reply_to: Hashable
     ) -> None:
         """Handle a member that leaves, or a static one that leaves temporarily, at any epoch; note a shutdown request.
 
@@ -117,7 +117,7 @@ class StreamsGroups:
             builder.member(group, LEFT, member)
             self._remove(builder, group, member)
         response = StreamsGroupHeartbeatResponse(
-            acceptable_recovery_lag=no_recovery_lag(known=beat.knows_recovery_lag),
+            acceptable_recovery_lag=no_recovery_lag(known=sender.knows_recovery_lag),
             member_id=request.member_id,
             member_epoch=request.member_epoch,
             active_tasks=None,
@@ -125,7 +125,7 @@ class StreamsGroups:
             warmup_tasks=None,
             partitions_by_user_endpoint=None,
         )
-        builder.reply(reply_to, BeatResult(response))
+        builder.reply(reply_to, HeartbeatResult(response))
 
     def _put_away(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
         """Let a static member leave temporarily: it keeps its tasks until its session expires or it is replaced."""

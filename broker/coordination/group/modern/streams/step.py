@@ -24,7 +24,7 @@ from protocol.messages.streams_group_heartbeat import (
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Sender:
     """The sender of a heartbeat; ``knows_recovery_lag``: whether its version has the fields of 4.4 (v1)."""
 
     client_id: str
@@ -38,7 +38,7 @@ def no_recovery_lag(*, known: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class BeatResult:
+class HeartbeatResult:
     """The response, and the internal topics that the broker has to create for the group (groups E.5).
 
     The broker adds to ``requested`` the topics that it has tried to create.
@@ -96,7 +96,7 @@ class Step:
         self.statuses.append(WireStatus(int(status), detail))
 
 
-def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: Beat, *, newer: bool) -> Member:
+def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, sender: Sender, *, newer: bool) -> Member:
     """Return the member with the metadata of this request; null fields change nothing.
 
     ``newer``: as in 4.4, where an instance id is kept and a join without an endpoint removes the endpoint.
@@ -114,8 +114,8 @@ def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: 
         rack_id=member.rack_id if request.rack_id is None else request.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         topology_epoch=member.topology_epoch if request.topology is None else request.topology.epoch,
-        client_id=beat.client_id,
-        client_host=beat.client_host,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
         process_id=member.process_id if request.process_id is None else request.process_id,
         user_endpoint=kept if endpoint is None else Endpoint(endpoint.host, endpoint.port),
         client_tags=member.client_tags
