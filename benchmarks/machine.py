@@ -1,4 +1,4 @@
-"""Describes the machine of a run, without identifying its owner."""
+"""Describes the machine and the software of a benchmark run, without names of hosts or users."""
 
 import importlib.metadata
 import os
@@ -12,16 +12,17 @@ from benchmarks.targets import KAFKA_VERSION, ROOT
 
 
 def _first(command: list[str], pattern: str) -> str:
-    """Return the first match in a command's output, or a dash."""
+    """Return the first group of the first match in a command's output; a dash if there is no match or no command."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     except OSError:
         return "-"
-    match = re.search(pattern, done.stdout + done.stderr)
+    match = re.search(pattern, completed.stdout + completed.stderr)
     return match[1] if match else "-"
 
 
 def _processor() -> str:
+    """Return the model as Linux names it, or else the architecture."""
     match = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return re.sub(r"\s+", " ", match[1]) if match else platform.machine()
 

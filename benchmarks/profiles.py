@@ -57,22 +57,22 @@ _PARTS = (
 )
 
 _NOT_YET = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-_TURNS_OF_MARKERS = 12
+_TURNS_OF_MARKERS = 12  # of the event loop, until the markers are written and the transaction is complete
 _TURNS_OF_A_FETCH = 4  # until it waits
 _OFFSET = 0x0102030405060708  # its place in a frame is found by it
 
 Operation = Callable[[], Awaitable[object]]
 
 
-async def cost_us(do: Callable[[], Awaitable[object]], each: int, rounds: int) -> float:
-    """Return the processor time of one call, in the cheapest of many rounds."""
-    best = float("inf")
+async def cost_us(operation: Operation, calls: int, rounds: int) -> float:
+    """Return the processor time of one call (us), in the cheapest of many rounds of so many calls."""
+    best_s = float("inf")
     for _ in range(rounds):
-        begun = time.thread_time()
-        for _ in range(each):
-            await do()
-        best = min(best, (time.thread_time() - begun) / each)
-    return best * 1e6
+        began_s = time.thread_time()
+        for _ in range(calls):
+            await operation()
+        best_s = min(best_s, (time.thread_time() - began_s) / calls)
+    return best_s * 1e6
 
 
 async def rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> HeartbeatRequest:
@@ -94,7 +94,7 @@ async def rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> Heartbea
     return HeartbeatRequest(group, generation, ids[-1])
 
 
-async def begin(peer: Peer, name: str) -> tuple[int, int]:
+async def begin_transaction(peer: Peer, name: str) -> tuple[int, int]:
     """Open a transaction of a new producer; return its id and epoch."""
     while True:
         response = await peer.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
@@ -103,11 +103,11 @@ async def begin(peer: Peer, name: str) -> tuple[int, int]:
         assert response.error_code in _NOT_YET
         await peer.ask(frames.find_transactions(name))
     producer = (response.producer_id, response.producer_epoch)
-    await add(peer, name, producer)
+    await add_partition(peer, name, producer)
     return producer
 
 
-async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
+async def add_partition(peer: Peer, name: str, producer: tuple[int, int]) -> None:
     """Add a partition to the producer's transaction, once the previous one is complete.
 
     The markers take some turns of the event loop, which a client on a socket never notices; this one has to wait.
@@ -124,13 +124,13 @@ async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
         await turns(1)
 
 
-async def committed(peer: Peer, name: str, producer: tuple[int, int]) -> None:
-    """Commit a transaction; returns with the response, which precedes the markers."""
+async def end_transaction(peer: Peer, name: str, producer: tuple[int, int]) -> None:
+    """Commit a transaction; return after the response, which precedes the markers."""
     response = await peer.call(ApiKey.END_TXN, 3, EndTxnRequest(name, *producer, committed=True))
     assert response.error_code is ErrorCode.NONE
 
 
-def streamed(cluster: Cluster, peer: Peer, reader: Peer) -> Operation:
+def produce_and_fetch(cluster: Cluster, peer: Peer, reader: Peer) -> Operation:
     """Return the operation that produces a record to a consumer that waits for it, until both have their responses."""
     record, partition = frames.produce("stream", records=1, size=100), cluster.partitions["stream", 0]
     fetch = bytearray(frames.fetch(partition.topic_id, offset=_OFFSET, max_wait_ms=60_000))
@@ -155,16 +155,16 @@ async def operations(cluster: Cluster, peer: Peer, reader: Peer) -> dict[str, Op
         await peer.ask(frame)
     topic_id = cluster.partitions["read", 0].topic_id
     bulk, tail = frames.fetch(topic_id, offset=0), frames.fetch(topic_id, offset=1000)
-    producer = await begin(peer, "mine")
-    await committed(peer, "mine", producer)
+    producer = await begin_transaction(peer, "own")
+    await end_transaction(peer, "own", producer)
     while (await peer.call(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 0, "x"))).error_code in _NOT_YET:
         await peer.ask(frames.find_coordinator("g"))
-    beat = encode_request(ApiKey.HEARTBEAT, 4, 1, "bench", await rebalance(cluster, "g", [peer]))
+    heartbeat = encode_request(ApiKey.HEARTBEAT, 4, 1, "bench", await rebalance(cluster, "g", [peer]))
     init = encode_request(ApiKey.INIT_PRODUCER_ID, 4, 1, "bench", InitProducerIdRequest("other", 60_000))
 
     async def commit() -> None:
-        await add(peer, "mine", producer)
-        await committed(peer, "mine", producer)
+        await add_partition(peer, "own", producer)
+        await end_transaction(peer, "own", producer)
 
     by_title: dict[str, Operation] = {
         "produce, 1 record of 100 B": lambda: peer.ask(one),
@@ -172,10 +172,10 @@ async def operations(cluster: Cluster, peer: Peer, reader: Peer) -> dict[str, Op
         "produce, 1,000 records of 990 B": lambda: peer.ask(large),
         "fetch, the newest record": lambda: peer.ask(tail),
         "fetch, 1 MB": lambda: peer.ask(bulk),
-        "a record to a fetch that waits": streamed(cluster, peer, reader),
+        "a record to a fetch that waits": produce_and_fetch(cluster, peer, reader),
         "transaction: add a partition, commit": commit,
         "a producer gets its id and epoch again": lambda: peer.ask(init),
-        "heartbeat of a member": lambda: peer.ask(beat),
+        "heartbeat of a member": lambda: peer.ask(heartbeat),
     }
     for each in by_title.values():
         await each()
@@ -206,15 +206,15 @@ async def shares_of(operation: Operation, count: int) -> dict[str, float]:
         await operation()
     profile.disable()
     spent: dict[str, float] = defaultdict(float)
-    for (file, _, _), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+    for (file, _, _), (_, _, own_s, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         if file == "~" and callers:
-            for (caller, _, _), (_, _, part, _) in callers.items():
-                spent[_part(caller)] += part
+            for (caller, _, _), (_, _, called_s, _) in callers.items():
+                spent[_part(caller)] += called_s
         else:
-            spent[_part(file)] += own
+            spent[_part(file)] += own_s
     spent.pop("(the bench)", None)
-    whole = sum(spent.values())
-    return {name: part / whole for name, part in sorted(spent.items(), key=lambda item: -item[1])}
+    total = sum(spent.values())
+    return {name: part / total for name, part in sorted(spent.items(), key=lambda item: -item[1])}
 
 
 def _part(file: str) -> str:
@@ -231,14 +231,15 @@ async def _profiled(name: str, count: int, *, costs_only: bool) -> None:
             for title, operation in (await operations(cluster, peer, reader)).items():
                 if name not in title:
                     continue
-                each = max(count // 200, 3) if "000" in title or "MB" in title else max(count // 80, 5)
-                cost = await cost_us(operation, each, 80)
+                # 80 rounds, about as many calls as `--count` in all; fewer of the operations that take milliseconds.
+                calls_of_round = max(count // 200, 3) if "000" in title or "MB" in title else max(count // 80, 5)
+                cost = await cost_us(operation, calls_of_round, 80)
                 if costs_only:
                     print(f"{cost:7.1f} us  {title}")
                     continue
                 calls = await calls_of(operation)
                 print(f"\n{title}: {cost:.0f} us of a processor, {calls} calls")
-                for part, share in (await shares_of(operation, each * 10)).items():
+                for part, share in (await shares_of(operation, calls_of_round * 10)).items():
                     if share >= 0.01:
                         print(f"  {share:6.1%}  {part}")
 

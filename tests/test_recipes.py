@@ -30,7 +30,7 @@ REPEATS = ("--follow", "--watch")
 
 
 def lines(kind: str) -> list[tuple[str, str]]:
-    """Page and command of each line in blocks of a kind, continued lines joined."""
+    """Return page and command of each line in blocks of a kind; lines that end with a backslash are joined."""
     return [
         (page.name, line)
         for page in PAGES
@@ -41,7 +41,7 @@ def lines(kind: str) -> list[tuple[str, str]]:
 
 
 def ctl(line: str, url: str) -> str:
-    """Run a line of `understudy ctl`; what it prints."""
+    """Run a line of `understudy ctl` and return what it prints."""
     out = io.TextIOWrapper(io.BytesIO(), write_through=True)
     with contextlib.redirect_stdout(out):
         assert main([*shlex.split(line)[1:], "--control", url]) == 0
@@ -186,7 +186,7 @@ def github() -> tuple[list[str], list[str]]:
 
 
 def gitlab() -> tuple[list[str], list[str]]:
-    """As above; GitLab runs the lines of a script in one shell."""
+    """The scripts before and after the test; GitLab runs the lines of a script in one shell."""
     job = yaml.safe_load((ROOT / "examples" / "ci" / "gitlab.yml").read_text(encoding="utf-8"))["test"]
     assert "after_script" not in job, "software and processes of the script are not there with each executor"
     (script,) = job["script"]

@@ -29,9 +29,9 @@ def _configs(response: Any, release: Release) -> None:
                 result.error_message = f"Invalid config value for resource {resource}: {message}"
         elif code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             if not release.has(Behaviour.UNKNOWN_TOPICS_OF_CONFIGS):
-                named = not release.has(Behaviour.UNEXPECTED_ERRORS_HIDDEN)
+                shows_exception = not release.has(Behaviour.UNEXPECTED_ERRORS_HIDDEN)
                 result.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
-                result.error_message = f'Topic "{result.resource_name}" does not exist.' if named else None
+                result.error_message = f'Topic "{result.resource_name}" does not exist.' if shows_exception else None
         elif message.startswith(_NULL_VALUE) and not release.has(Behaviour.UNEXPECTED_ERRORS_HIDDEN):
             result.error_code, result.error_message = ErrorCode.UNKNOWN_SERVER_ERROR, None
 

@@ -1,4 +1,4 @@
-"""Every fault, for every API: walks the list of APIs, so that a new one is walked too."""
+"""Every kind of fault works with every API of the broker, also with one that is added later."""
 
 from typing import Any
 from uuid import UUID
@@ -22,15 +22,15 @@ CODE = ErrorCode.THROTTLING_QUOTA_EXCEEDED  # telemetry turns most others into I
 SETTINGS = {"group.initial.rebalance.delay.ms": 0}
 ACL = {"resource_type": 2, "resource_pattern_type": 3, "operation": 3, "permission_type": 3, "principal": "User:a"}
 ACL_FILTER = {"resource_type_filter": 2, "pattern_type_filter": 3, "operation": 3, "permission_type": 3}
-ONLY_SO: dict[ApiKey, dict[str, Any]] = {
+CODED_FIELDS: dict[ApiKey, dict[str, Any]] = {
     ApiKey.CREATE_ACLS: ACL,
     ApiKey.DELETE_ACLS: ACL_FILTER,
     ApiKey.DESCRIBE_ACLS: ACL_FILTER,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: {"mechanism": 1, "iterations": 4096},
 }
-"""Codes that there are: a request with others is not answered, or cannot be written."""
+"""Values for fields that have only certain codes: with others the broker closes the connection, or nothing is sent."""
 ALL_OR_NOTHING = (ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.DESCRIBE_LOG_DIRS, ApiKey.CREATE_ACLS)
-"""They speak of topics and have no error, or none that names one."""
+"""APIs whose requests list topics or resources, but whose responses have no error for a single one."""
 DEEP_CODES = {
     ApiKey.WRITE_TXN_MARKERS: "markers.*.topics.*.partitions.*.error_code",
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: "results.*.partitions.*.error_code",
@@ -39,28 +39,28 @@ DEEP_CODES = {
     ApiKey.DELETE_SHARE_GROUP_STATE: "results.*.partitions.*.error_code",
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "results.*.partitions.*.error_code",
 }
-"""Where the responses that have neither a throttle time nor an error of their own have codes."""
+"""Paths of the error codes in responses that have neither a throttle time nor a top-level error."""
 TOPICLESS = {ApiKey.DELETE_TOPICS: {"name": "other"}, ApiKey.CREATE_TOPICS: {"name": "new"}}
 
 
 @pytest.fixture
 def kafka(broker_with: BrokerWith) -> Server:
-    """A broker with the topic that the samples speak of."""
+    """A broker with the topic of the sample requests."""
     return broker_with(topics=["t:1"], settings=SETTINGS)
 
 
 def request_of(api: AnyApi, topic_id: UUID | None) -> Any:
-    """Its sample, with an answer that does not wait."""
+    """A valid request of the API whose response does not wait."""
     values: dict[str, Any] = {"acks": 1, "session_timeout_ms": 10_000, "client_software_name": "walk"}
     values |= {"client_software_version": "1", "session_epoch": -1, "replica_id": -1, "mechanism": "PLAIN"}
     if api.key not in TOPICLESS:
         values["topic_id"] = topic_id
-    values |= ONLY_SO.get(api.key, {})
+    values |= CODED_FIELDS.get(api.key, {})
     return sample(message_class(api.key, "Request"), **values, **TOPICLESS.get(api.key, {}))
 
 
 class Walk:
-    """One API of a server, asked once for every fault."""
+    """One API of a server, with one request for each fault."""
 
     def __init__(self, kafka: Server, api: AnyApi) -> None:
         self.kafka, self.api = kafka, api
@@ -69,22 +69,22 @@ class Walk:
         self.topic_id = reported.topics[0].topic_id
 
     def add(self, do: Any, **match: Any) -> str:
-        """A fault on this API."""
+        """Add a fault on this API; return its id."""
         fault = self.kafka.control("POST", "/v1/faults", {"match": {"api": self.api.key.title, **match}, "do": do})
         return str(fault["id"])
 
     def hits(self, fault: str) -> int:
-        """How many requests it has met."""
+        """The number of requests that the fault has met."""
         return int(self.kafka.control("GET", f"/v1/faults/{fault}")["hits"])
 
     def ask(self) -> Wire:
-        """A connection on which the sample has been sent."""
+        """A new connection on which the sample request has been sent."""
         wire = self.kafka.wire(patience_s=5)
         wire.send(self.api.key, self.version, request_of(self.api, self.topic_id))
         return wire
 
     def answer(self, do: Any, **match: Any) -> Any:
-        """What comes of the sample under the fault."""
+        """The response to the sample request, which the fault must have met."""
         fault = self.add(do, **match)
         answer = self.ask().answer()
         assert self.hits(fault) == 1
@@ -93,26 +93,26 @@ class Walk:
 
 @pytest.fixture(params=APIS, ids=lambda api: api.key.title)
 def walk(request: pytest.FixtureRequest, kafka: Server) -> Walk:
-    """Each API in turn."""
+    """One test for each API."""
     return Walk(kafka, request.param)
 
 
-def test_an_error_is_answered_instead_of_doing_it(walk: Walk) -> None:
-    """Where that API has its errors, and nothing else."""
+def test_an_error_replaces_the_response(walk: Walk) -> None:
+    """In the fields in which that API has its errors, and in no other."""
     answer = walk.answer({"error": CODE.name})
     assert errors(answer) - {ErrorCode.NONE} == {CODE}
 
 
-def test_it_is_done_and_then_an_error_is_answered(walk: Walk) -> None:
-    """The same answer, for something that has happened."""
+def test_apply_then_replaces_the_response_of_a_processed_request(walk: Walk) -> None:
+    """The response is the same as without apply_then."""
     answer = walk.answer({"apply_then": {"error": CODE.name}})
     assert errors(answer) - {ErrorCode.NONE} == {CODE}
 
 
 @pytest.mark.parametrize("do", [{"delay_ms": 60_000}, {"delay_ms": 60_000, "where": "after"},
                                 {"apply_then": {"delay_ms": 60_000}}], ids=["before", "after", "then"])  # fmt: skip
-def test_a_delay_is_one_of_the_clusters_clock(walk: Walk, do: Any) -> None:
-    """Nothing comes until the clock has moved on."""
+def test_a_delay_ends_by_the_clusters_clock(walk: Walk, do: Any) -> None:
+    """There is no response until the clock has been advanced."""
     fault = walk.add(do)
     wire = walk.ask()
     walk.kafka.control("GET", f"/v1/faults/{fault}?wait_hits=1")
@@ -133,7 +133,7 @@ def test_the_connection_ends_without_an_answer(walk: Walk, do: Any) -> None:
 
 @pytest.mark.parametrize("do", [{"drop": True}, {"apply_then": {"drop": True}}], ids=["drop", "then drop"])
 def test_a_dropped_answer_never_comes(walk: Walk, do: Any) -> None:
-    """Nor anything after it on that connection, which stays open; others are served."""
+    """Neither do later ones of that connection, which stays open; other connections are served."""
     fault = walk.add(do)
     wire = walk.ask()
     walk.kafka.control("GET", f"/v1/faults/{fault}?wait_hits=1")
@@ -144,7 +144,7 @@ def test_a_dropped_answer_never_comes(walk: Walk, do: Any) -> None:
 
 
 def test_a_throttle_time_is_returned(walk: Walk) -> None:
-    """Or refused, where the response has no such field."""
+    """The fault is refused if the response has no such field."""
     if "throttle_time_ms" in message_class(walk.api.key, "Response").__slots__:
         assert walk.answer({"throttle_ms": 1}).throttle_time_ms == 1
     else:
@@ -153,7 +153,7 @@ def test_a_throttle_time_is_returned(walk: Walk) -> None:
 
 
 def test_a_field_is_altered(walk: Walk) -> None:
-    """The first field that is a number or a code."""
+    """The throttle time, or else an error code."""
     cls = message_class(walk.api.key, "Response")
     name = next((name for name in ("throttle_time_ms", "error_code") if name in cls.__slots__), None)
     if name is None:
@@ -164,18 +164,18 @@ def test_a_field_is_altered(walk: Walk) -> None:
     assert to_json(getattr(walk.answer({"alter": {name: value}}), name)) == value
 
 
-def test_bytes_are_spoiled(walk: Walk) -> None:
-    """Cut off, flipped, under another number, with more behind them; in drops they arrive whole."""
-    whole = len(walk.ask().receive_frame()) + 4
-    assert walk.answer({"bytes": {"drip": {"size": max(whole // 3, 1), "every_ms": 0}}}) is not None
+def test_the_bytes_of_a_response_are_damaged(walk: Walk) -> None:
+    """Truncated, flipped, with another correlation id, with extra bytes; a response that drips arrives complete."""
+    frame_size = len(walk.ask().receive_frame()) + 4
+    assert walk.answer({"bytes": {"drip": {"size": max(frame_size // 3, 1), "every_ms": 0}}}) is not None
     for do in ({"truncate": 7}, {"corrupt": [7, 255]}, {"correlation_id": -5}, {"extra": "c0ffee"}):
         fault = walk.add({"bytes": do})
-        check_spoiled(walk.ask(), do)
+        check_damaged(walk.ask(), do)
         assert walk.hits(fault) == 1
 
 
-def check_spoiled(wire: Wire, do: Any) -> None:
-    """One by one."""
+def check_damaged(wire: Wire, do: Any) -> None:
+    """Check that the response has this damage, and no other."""
     if "truncate" in do:
         with pytest.raises(Closed):
             wire.receive_frame()
@@ -189,20 +189,20 @@ def check_spoiled(wire: Wire, do: Any) -> None:
 
 
 def test_items_fail_one_by_one(walk: Walk) -> None:
-    """A fault on the topic, partition, group or id that is asked for makes that one fail, wherever the API has them."""
-    asks = level_of(message_class(walk.api.key, "Request"))
-    named = {"topic": "t", "partition": 0, "group": "g", "transactional_id": "x"}
-    named["topic"] = TOPICLESS.get(walk.api.key, {}).get("name", "t")
-    met = [kind for kind in asks.kinds if refused_alone(walk, kind, named[kind])]
-    assert met or not asks.kinds or walk.api.key in ALL_OR_NOTHING
+    """A fault on a topic, partition, group or transactional id makes only that item of a request fail."""
+    level = level_of(message_class(walk.api.key, "Request"))
+    values = {"topic": "t", "partition": 0, "group": "g", "transactional_id": "x"}
+    values["topic"] = TOPICLESS.get(walk.api.key, {}).get("name", "t")
+    met = [kind for kind in level.kinds if refused_alone(walk, kind, values[kind])]
+    assert met or not level.kinds or walk.api.key in ALL_OR_NOTHING
 
 
 def refused_alone(walk: Walk, kind: str, value: Any) -> bool:
-    """Whether the API has errors of single items of that kind; if so, the one asked for has it."""
+    """Return whether the API has errors of single items of that kind; if so, check that the requested one has it."""
     if walk.api.key is ApiKey.FIND_COORDINATOR and kind == "transactional_id":
         return False
     if walk.api.key.title in ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"):
-        return True  # the sample's resource is of no type; tests of their own ask for topics
+        return True  # the resource of the sample has no type; other tests alter the configs of topics
     try:
         answer = walk.answer({"error": CODE.name}, **{kind: value})
     except AssertionError as error:

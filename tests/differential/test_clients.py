@@ -1,4 +1,4 @@
-"""What each client observes is the same on a real Kafka and on ours: calls, exceptions, records and their order."""
+"""Every client observes the same on Understudy as on a real Kafka: calls, exceptions, records and their order."""
 
 from collections.abc import Iterator
 
@@ -10,22 +10,23 @@ from tests.differential import clients
 from tests.differential.clients import ALL, OUTCOMES_ONLY
 from tests.storage.kafka_tools import need_kafka
 
-SLICE = [driver for driver in ALL if driver.name == "aiokafka"]
+AIOKAFKA = [driver for driver in ALL if driver.name == "aiokafka"]
 FEWEST_CALLS = 30
+"""A client that prints fewer calls has not printed them at all: its two runs would be equal for nothing."""
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[tuple[Target, Target]]:
-    """A real Kafka and ours."""
+def targets() -> Iterator[tuple[Target, Target]]:
+    """A real Kafka and Understudy."""
     need_kafka()
-    with clients.both() as pair:
-        yield pair
+    with clients.both() as both:
+        yield both
 
 
-def check(driver: Driver, both: tuple[Target, Target]) -> None:
-    """Play it on both, and compare the calls that the client prints."""
+def check(driver: Driver, targets: tuple[Target, Target]) -> None:
+    """Play the client's script on both targets, and compare the calls that it prints."""
     try:
-        count, found = clients.compared(driver, *both)
+        count, found = clients.compared(driver, *targets)
     except UnavailableError as reason:
         if IN_CI:
             raise
@@ -37,14 +38,14 @@ def check(driver: Driver, both: tuple[Target, Target]) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("driver", ALL, ids=lambda driver: driver.name)
-def test_a_client_observes_the_same_on_both(both: tuple[Target, Target], driver: Driver) -> None:
+def test_a_client_observes_the_same_on_both(targets: tuple[Target, Target], driver: Driver) -> None:
     """Each call, what it returned or raised, and the records in their order."""
-    check(driver, both)
+    check(driver, targets)
 
 
 @pytest.mark.interop
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("driver", SLICE, ids=lambda driver: driver.name)
-def test_one_client_observes_the_same_with_every_change(both: tuple[Target, Target], driver: Driver) -> None:
-    """The slice of it that CI has the time for."""
-    check(driver, both)
+@pytest.mark.parametrize("driver", AIOKAFKA, ids=lambda driver: driver.name)
+def test_one_client_observes_the_same_with_every_change(targets: tuple[Target, Target], driver: Driver) -> None:
+    """One client only: to compare them all takes a night."""
+    check(driver, targets)

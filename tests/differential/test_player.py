@@ -20,16 +20,17 @@ STEPS: list[Step] = [
 
 
 def test_a_topic_that_exists_keeps_its_records(broker_with: BrokerWith) -> None:
-    """Its ids differ, in other orders of hash tables as well; only a topic that the step created is created again."""
-    ends = []
+    """CreateTopics of a topic that exists must not replace it, although its topic ids, and orders by them, differ."""
+    end_offsets = []
     for seed in range(1, 5):
-        brokers = [broker_with(settings={**SETTINGS, "num.partitions": "3"}, seed=each) for each in (seed, seed + 50)]
-        targets = [Target(each.addresses[0]) for each in brokers]
+        settings = {**SETTINGS, "num.partitions": "3"}
+        brokers = [broker_with(settings=settings, seed=broker_seed) for broker_seed in (seed, seed + 50)]
+        targets = [Target(broker.addresses[0]) for broker in brokers]
         for target in targets:
             wait_ready(target)
         exchange = Pair(*targets)
         played = Player(exchange, f"h{seed}").play(STEPS)
         assert not played.differences, "\n".join(map(str, played.differences))
         assert exchange.answers["3"]["topics"][0]["error_code"] == "TOPIC_ALREADY_EXISTS"
-        ends.append(exchange.answers["log t0-0"]["end"])
-    assert ends == [1, 1, 1, 1]
+        end_offsets.append(exchange.answers["log t0-0"]["end"])
+    assert end_offsets == [1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""A worker of Kafka Connect in distributed mode, and what its REST interface answers."""
+"""A worker of Kafka Connect in distributed mode, with its REST interface."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 
 
 def worker_properties(bootstrap: str, port: int) -> dict[str, str]:
-    """Exactly-once sources; internal topics of three replicas; members that died are gone after six seconds."""
+    """Exactly-once sources; internal topics with three replicas; a worker that died is out of its group after 6 s."""
     topics = {f"{name}.storage.topic": f"connect-{name}" for name in ("config", "offset", "status")}
     factors = {f"{name}.storage.replication.factor": "3" for name in ("config", "offset", "status")}
     partitions = {"offset.storage.partitions": "3", "status.storage.partitions": "3"}
@@ -50,14 +50,14 @@ class Worker:
     port: int
     folder: Path
 
-    def ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
-        """One request; None while the worker refuses or cannot answer."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
-        request.add_header("Content-Type", "application/json")
+    def request(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
+        """Send one request; the JSON of its response, or None if the worker cannot serve it yet: ask again."""
+        http_request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        http_request.add_header("Content-Type", "application/json")
         data = None if body is None else json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(request, data, timeout=60) as answer:  # noqa: S310
-                text = answer.read()
+            with urllib.request.urlopen(http_request, data, timeout=60) as response:  # noqa: S310
+                text = response.read()
                 return json.loads(text) if text else {}
         except urllib.error.HTTPError as refused:
             if refused.code in {404, 409, 503}:  # a rebalance is under way, or the status is not there yet
@@ -69,16 +69,17 @@ class Worker:
     def put(self, connector: str, configuration: Mapping[str, str]) -> None:
         """Create the connector, or change its settings."""
         path = f"/connectors/{connector}/config"
-        self.until(lambda: self.ask("PUT", path, configuration) is not None)
+        self.until(lambda: self.request("PUT", path, configuration) is not None)
 
     def configure(self, connector: str, configuration: Mapping[str, str]) -> None:
         """Create the connector, or change its settings, and wait until it and its tasks are RUNNING."""
         self.put(connector, configuration)
-        self.until(lambda: self.states(connector) in (["RUNNING"] * count for count in range(2, 20)))
+        # The connector, which has the first state, may be RUNNING before it has a task.
+        self.until(lambda: len(states := self.states(connector)) > 1 and set(states) == {"RUNNING"})
 
     def states(self, connector: str) -> list[str]:
-        """Return the states of the connector and of its tasks; none before there is a status."""
-        status = self.ask("GET", f"/connectors/{connector}/status")
+        """Return the state of the connector, then those of its tasks; nothing before there is a status."""
+        status = self.request("GET", f"/connectors/{connector}/status")
         if status is None:
             return []
         assert "FAILED" not in json.dumps(status), status
@@ -97,6 +98,6 @@ def worker(bootstrap: str, folder: Path, jars: str = "connect") -> Iterator[Work
     lines = (f"{name}={value}\n" for name, value in worker_properties(bootstrap, port).items())
     properties.write_text("".join(lines))
     with running(java(jars, properties, main=MAIN), folder) as process:
-        started = Worker(process, port, folder)
-        started.until(lambda: started.ask("GET", "/connectors") is not None)
-        yield started
+        new_worker = Worker(process, port, folder)
+        new_worker.until(lambda: new_worker.request("GET", "/connectors") is not None)
+        yield new_worker

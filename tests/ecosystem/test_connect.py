@@ -56,7 +56,7 @@ def test_a_source_is_exactly_once_and_a_sink_gets_all(kafka: Cluster, tmp_path: 
         second.until(lambda: sink.exists() and len(sink.read_text().splitlines()) >= len(LINES))
         # A sink commits the offset after its last record, where the marker of the last transaction is.
         second.until(lambda: kafka.lag("connect-sink").get("lines") == 1)
-        assert second.ask("GET", "/connectors/source/offsets")["offsets"][0]["offset"] == {
+        assert second.request("GET", "/connectors/source/offsets")["offsets"][0]["offset"] == {
             "position": source.stat().st_size
         }
 

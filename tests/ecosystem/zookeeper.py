@@ -1,4 +1,4 @@
-"""A ZooKeeper of Debian's package, in a folder of its own."""
+"""A ZooKeeper, from Debian's package, for Burrow, which needs one."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 @contextmanager
 def zookeeper() -> Iterator[str]:
-    """Start one; yields its address, HOST:PORT. It and its data end with the block."""
+    """Start a ZooKeeper and yield its address, HOST:PORT; at the end of the block, stop it and delete its data."""
     fetch("debian", "zookeeper")
     (port,) = free_ports(1)
     folder = Path(tempfile.mkdtemp(prefix="ecosystem-zookeeper-"))

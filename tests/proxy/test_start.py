@@ -1,4 +1,4 @@
-"""A proxy that cannot start: one sentence with the reason and the remedy."""
+"""A proxy that cannot start prints one sentence, with the reason and the remedy."""
 
 import socket
 from pathlib import Path

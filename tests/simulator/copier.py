@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 TOPICS = {"in": 2, "out": 2}
 
 
-class Finishing(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+class FinishTransaction(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
     """Lets a rebalance wait until the transaction is over, and marks what was read before it as stale."""
 
     def __init__(self) -> None:
@@ -30,23 +30,23 @@ class Finishing(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
 
 async def copy(servers: list[str], copied: Callable[[Any, Any, Any], Awaitable[None]] | None = None) -> None:
-    """Copy `in` to `out` until it is cancelled."""
-    finishing, copy_some = Finishing(), copied or in_a_transaction
+    """Copy `in` to `out` until it is cancelled; ``copied`` copies one batch, by default in a transaction."""
+    listener, copy_some = FinishTransaction(), copied or in_a_transaction
     producer = AIOKafkaProducer(bootstrap_servers=servers, transactional_id="copier", request_timeout_ms=5_000)
     consumer = AIOKafkaConsumer(
         bootstrap_servers=servers, group_id="copiers", enable_auto_commit=False, auto_offset_reset="earliest",
         isolation_level="read_committed", session_timeout_ms=6_000,
     )  # fmt: skip
-    consumer.subscribe(["in"], listener=finishing)
+    consumer.subscribe(["in"], listener=listener)
     await producer.start()
     try:
         await consumer.start()
         try:
             while True:
                 batches = await consumer.getmany(timeout_ms=300)
-                generation = finishing.generation
-                async with finishing.lock:
-                    if batches and generation == finishing.generation:
+                generation = listener.generation
+                async with listener.lock:
+                    if batches and generation == listener.generation:
                         await copy_some(producer, consumer, batches)
         finally:
             await consumer.stop()
@@ -59,13 +59,13 @@ async def in_a_transaction(producer: Any, _consumer: Any, batches: dict[Any, lis
     async with producer.transaction():
         copied = [await producer.send("out", each.value) for records in batches.values() for each in records]
         await asyncio.gather(*copied)  # aiokafka commits even if a record could not be sent
-        ends = {place: records[-1].offset + 1 for place, records in batches.items()}
-        await producer.send_offsets_to_transaction(ends, "copiers")
+        offsets = {partition: records[-1].offset + 1 for partition, records in batches.items()}
+        await producer.send_offsets_to_transaction(offsets, "copiers")
     log.info("copied %d", sum(map(len, batches.values())))
 
 
 async def right(sim: Simulation) -> None:
-    """Check the right copier."""
+    """The program without a mistake: each record is copied once, or its absence is known."""
     sim.process("copier", lambda: copy(sim.bootstrap_servers))
     await sim.feed("in", range(100))
     await sim.calm()

@@ -1,4 +1,4 @@
-"""When a segment is closed and the next one begun, and what its files look like then (core F.1 to F.3)."""
+"""When a log rolls to its next segment, and what the files of the closed one hold then (core F.1 to F.3)."""
 
 import errno
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from tests.storage.test_files import synced
 
 
 def values(log: PartitionLog) -> list[bytes | None]:
-    """Of all records."""
+    """The values of all records."""
     return [value for _, _, value in contents(log)]
 
 
@@ -96,7 +96,7 @@ def test_max_compaction_lag_rolls_compacted_logs(tree: Tree) -> None:
 
 
 def test_a_full_index_rolls_the_segment(tree: Tree) -> None:
-    """No entry is ever lost because an index is full (rules 3 and 4)."""
+    """No entry is ever lost because an index is full (core F.3 rows 3 and 4)."""
     log = tree.log(segment_index_bytes=48, index_interval_bytes=0)
     for index in range(12):
         append(log, timed_batch(NOW_MS + index))
@@ -104,7 +104,7 @@ def test_a_full_index_rolls_the_segment(tree: Tree) -> None:
 
 
 def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
-    """Offsets are stored relative to the base, in 31 bits (rule 5); a follower may meet such a gap."""
+    """Offsets are stored relative to the base, in 31 bits (core F.3 row 5); a follower may meet such a gap."""
     log = tree.log()
     for offset in (0, 2**31 + 5):
         batch = records_batch(b"a")
@@ -115,8 +115,10 @@ def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_a_segment_that_cannot_be_made_leaves_nothing(disk: Tree, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a descriptor the append fails; the next, smaller one goes to the segment before, and is found again."""
+def test_a_segment_that_cannot_be_created_leaves_no_file(
+    disk: Tree, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a file descriptor the append fails; a smaller one still fits into the previous segment, and stays."""
 
     def failing(files: DiskFiles, path: str, *, create: bool = True) -> DiskFile:
         if path.endswith(f"1{suffix}"):
@@ -138,10 +140,10 @@ def test_a_segment_that_cannot_be_made_leaves_nothing(disk: Tree, suffix: str, m
     assert bases(log) == [0]
 
 
-def test_a_segment_that_cannot_be_made_removes_no_file_of_others(
+def test_a_segment_that_cannot_be_created_removes_no_earlier_file(
     disk: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that had the name before stays as it is."""
+    """A file that already had one of its names stays as it is."""
 
     def failing(files: DiskFiles, path: str, *, create: bool = True) -> DiskFile:
         if path.endswith("1.timeindex"):
@@ -182,7 +184,7 @@ def test_index_entries_are_written_each_interval(tree: Tree) -> None:
     assert [(time - NOW_MS, offset) for time, offset in iter_unpack(">qi", times)] == [(2, 2), (4, 4), (5, 5)]
 
 
-def test_DSK_03_a_roll_writes_the_producers_down(tree: Tree) -> None:
+def test_DSK_03_a_roll_writes_a_producer_snapshot(tree: Tree) -> None:
     """`<base>.snapshot` has the producers as they were before the new segment."""
     log = tree.log()
     append(log, records_batch(b"a", b"b", producer_id=7, producer_epoch=1, base_sequence=0))
@@ -202,8 +204,8 @@ def test_sync_at_roll_syncs_the_closed_segment() -> None:
     assert tree.log().log_end_offset == 1
 
 
-def later(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]]:
-    """Let the directory's syncs wait; what was asked for."""
+def postpone_syncs(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]]:
+    """Postpone the directory's syncs; return the list that gets the paths and the completion of each."""
     requested_syncs: list[tuple[list[str], Callable[[OSError | None], None]]] = []
     assert tree.dir is not None
     tree.dir.context.sync_later = lambda paths, done: requested_syncs.append((list(paths), done))
@@ -211,10 +213,10 @@ def later(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]
 
 
 def test_a_sync_that_comes_later_moves_the_recovery_point_when_it_is_done(disk: Tree) -> None:
-    """Appends go on meanwhile; a segment that is gone by then moves nothing; the stop syncs what is left."""
+    """Appends continue meanwhile; a segment that was deleted by then moves nothing; the stop syncs the others."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     one_each(log, 4)
     assert (bases(log), log.bounds.recovery_point) == ([0, 1, 2, 3], 0)
     assert [paths[0] for paths, _ in requested_syncs] == [f"foo-0/{base:020d}.log" for base in range(3)]
@@ -231,7 +233,7 @@ def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None
     """It is unknown how much of the segment is durable."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     one_each(log, 2)
     requested_syncs[0][1](OSError(5, "Input/output error"))
     assert (log.offline, log.bounds.recovery_point) == (True, 0)
@@ -239,7 +241,7 @@ def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None
         append(log, sized())
 
 
-def test_flush_messages_syncs_after_so_many_records() -> None:
+def test_flush_messages_limits_the_records_that_are_not_synced() -> None:
     """`flush.messages` holds under any sync policy."""
     tree = Tree(None)
     log = tree.log(flush_messages=3)
@@ -253,7 +255,7 @@ def test_flush_messages_syncs_after_so_many_records() -> None:
     assert tree.log().log_end_offset == 3
 
 
-def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
+def test_flush_ms_limits_the_time_until_a_sync(tree: Tree) -> None:
     """A record waits for `flush.ms` at most; the log returns the deadline to its caller."""
     log = tree.log(flush_ms=1000)
     deadlines_ms: list[int] = []
@@ -270,7 +272,7 @@ def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
 
 @pytest.mark.parametrize("ending", ["clean", "kill", "roll"])
 def test_a_preallocated_segment_has_its_full_size_until_it_is_closed(tmp_path: Path, ending: str) -> None:
-    """preallocate (FileRecords.open): cut at roll and at a clean stop; after a kill what was not used is no damage."""
+    """preallocate (FileRecords.open): cut at a roll and at a clean stop; after a kill its zeros are no damage."""
     tree = Tree(tmp_path)
     log = tree.log(preallocate=True, segment_bytes=1_000_000)
     append(log, records_batch(b"a", b"b"))
@@ -295,7 +297,7 @@ def test_a_later_sync_includes_what_an_earlier_process_has_left(disk: Tree) -> N
     disk.stop(clean=False)
     disk.sync = "roll"
     disk.open()
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     log = disk.log(internal_segment_bytes=SEGMENT)
     for expected in ([0, 1, 2], [3]):
         log.roll(NOW_MS)
@@ -304,21 +306,21 @@ def test_a_later_sync_includes_what_an_earlier_process_has_left(disk: Tree) -> N
         append(log, sized())
 
 
-def test_a_later_sync_makes_the_log_whole(disk: Tree) -> None:
-    """Without its topic id a log is a stray, and without its name there is none: they are synced with the segment."""
+def test_a_later_sync_includes_what_identifies_the_log(disk: Tree) -> None:
+    """Its topic id, its epochs, and the entry of its folder: a power cut must not leave segments without them."""
     disk.sync = "roll"
     log = disk.log()
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     append(log, sized())
     log.roll(NOW_MS)
     assert requested_syncs[0][0][-4:] == ["foo-0/partition.metadata", "foo-0/leader-epoch-checkpoint", "foo-0", ""]
 
 
 def test_a_later_sync_of_a_log_that_was_cut_meanwhile_moves_nothing(disk: Tree) -> None:
-    """The offsets are there again, but with other records, which are not synced."""
+    """The same offsets have other records by now, which are not synced."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     one_each(log, 3)
     truncation.truncate_to(log, 1, NOW_MS)
     one_each(log, 3)
@@ -326,11 +328,11 @@ def test_a_later_sync_of_a_log_that_was_cut_meanwhile_moves_nothing(disk: Tree) 
     assert log.bounds.recovery_point == 0
 
 
-def test_what_is_flushed_soon_is_synced_once_at_a_time(disk: Tree) -> None:
-    """What is appended meanwhile is synced afterwards, together."""
+def test_a_log_has_one_sync_at_a_time(disk: Tree) -> None:
+    """What is appended meanwhile is synced afterwards, by one sync."""
     disk.sync = "roll"
     log = disk.log()
-    requested_syncs = later(disk)
+    requested_syncs = postpone_syncs(disk)
     for _ in range(3):
         append(log, sized())
         log.flusher.flush_soon()
@@ -341,7 +343,7 @@ def test_what_is_flushed_soon_is_synced_once_at_a_time(disk: Tree) -> None:
     assert (len(requested_syncs), log.bounds.recovery_point) == (2, 3)
 
 
-def test_with_every_append_synced_new_names_are_too(disk: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_at_every_append_syncs_new_folder_entries_too(disk: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut destroys nothing: neither the partition's directory nor a segment in it."""
     disk.sync = "every"
     disk.open()

@@ -1,4 +1,4 @@
-"""Outputs of commands: earlier ones are replaced, files of the user's are not."""
+"""A command replaces its own earlier output, and never a file that the user wrote."""
 
 import json
 import os
@@ -32,7 +32,7 @@ OTHER = {
 
 @pytest.mark.parametrize("kind", OWN)
 def test_an_earlier_output_is_replaced(tmp_path: Path, kind: str) -> None:
-    """An earlier output of this program, which its mark shows, is replaced."""
+    """Each format has a mark by which an earlier output of Understudy is recognized."""
     (file := tmp_path / "out").write_bytes(OWN[kind])
     write(file, b"new", "--out")
     assert file.read_bytes() == b"new"
@@ -48,7 +48,7 @@ def test_a_file_of_the_users_stays(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_format_without_a_mark_replaces_nothing(tmp_path: Path) -> None:
-    """Captures: but for an empty file, as mktemp makes it."""
+    """A capture has no mark: it replaces only an empty file, as mktemp creates it."""
     file = tmp_path / "out.pcap"
     file.touch()
     write_new(file, b"capture", "--output")
@@ -57,7 +57,7 @@ def test_a_format_without_a_mark_replaces_nothing(tmp_path: Path) -> None:
     assert file.read_bytes() == b"capture"
 
 
-def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
     """A folder, a folder that does not exist, a file where a folder is needed."""
     with pytest.raises(OutputFileError, match="is a folder; name a file"):
         check(tmp_path, "--json")
@@ -78,7 +78,7 @@ def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_leaves_the_earlier_output(tmp_path: Path) -> None:
-    """The new one is written beside it; and the mode stays."""
+    """The new one is written beside it, and takes over its mode."""
     (file := tmp_path / "out").write_bytes(earlier := b"understudy audit: x")
     file.chmod(0o640)
     with full_disk(), pytest.raises(OutputFileError, match="cannot be written: File too large"):

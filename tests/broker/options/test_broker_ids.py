@@ -1,4 +1,4 @@
-"""Brokers with any ids: what may be given, what a data directory decides, and clusters that have such brokers."""
+"""Broker ids by options, by server.properties or by a data directory; and clusters whose ids are not 1 to N."""
 
 from pathlib import Path
 
@@ -30,10 +30,10 @@ DEFAULT: dict[str, str] = {}
         ("1", None, {"broker.id": "-1"}, ((1,), False)),
     ],
 )
-def test_ids_as_they_are_given(
+def test_options_determine_the_ids(
     brokers: str, first: str | None, settings: dict[str, str], ids: tuple[tuple[int, ...], bool]
 ) -> None:
-    """A count, a list, the first id, or a server.properties."""
+    """By a count, a list, the first id, or `node.id`; with whether they take precedence over a directory's."""
     assert ids_of_options(brokers, first, settings) == ids
 
 
@@ -50,15 +50,15 @@ def test_ids_as_they_are_given(
         ("1", "x", DEFAULT, "--broker-id needs an id from 0"),
     ],
 )
-def test_ids_that_make_no_sense(brokers: str, first: str | None, settings: dict[str, str], sentence: str) -> None:
-    """One sentence that names the option."""
+def test_invalid_ids_are_refused(brokers: str, first: str | None, settings: dict[str, str], sentence: str) -> None:
+    """With one sentence that names the option."""
     with pytest.raises(BrokerIdError) as refused:
         ids_of_options(brokers, first, settings)
     assert sentence in str(refused.value)
 
 
 def test_ids_of_a_data_directory(tmp_path: Path) -> None:
-    """The one that its owner has; those that several have, and more that follow."""
+    """That of the only broker, or those of all `broker-ID` folders; further brokers get the next ids."""
     assert ids_in_directory(tmp_path, (1,)) == (1,)
     assert ids_in_directory(tmp_path, (1, 2)) == (1, 2)
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=0\n")
@@ -71,7 +71,7 @@ def test_ids_of_a_data_directory(tmp_path: Path) -> None:
 
 
 def test_a_cluster_of_brokers_from_0_on(tmp_path: Path) -> None:
-    """Real clients work with it; the controller is one of them; its directories are found again without its ids."""
+    """Real clients work with it; a second start needs only the directory, and finds the ids there."""
     process = start(brokers=[0, 1, 2], topics={"t": 3}, data_dir=tmp_path)
     plane = ControlPlane(Server(process))
     kafka = plane.kafka

@@ -1,4 +1,4 @@
-"""The end of a connection from our side: what is written still goes out, to a peer that takes it."""
+"""The broker closes a connection: a response that is written already is still sent, to a client that reads it."""
 
 import asyncio
 
@@ -10,12 +10,12 @@ from broker.server import closing
 from tests.broker.server.server_harness import Bench, Peer, on_each_loop, seen, serving
 
 LARGE = 32 << 20
-"""More than the system keeps of a connection to the same machine."""
+"""Bytes: more than the socket buffers of a connection to the same machine hold."""
 
 
 @on_each_loop
-async def test_an_answer_behind_which_the_connection_is_closed_goes_out() -> None:
-    """All of it, though most of it is not sent yet when it is closed."""
+async def test_a_response_is_sent_before_its_connection_is_closed() -> None:
+    """All of it, although most of it waits in the transport when the connection is closed."""
 
     async def answer(_payload: bytes, _connection: Connection) -> Sending:
         return Sending((bytes(LARGE),), closes=True)
@@ -26,8 +26,8 @@ async def test_an_answer_behind_which_the_connection_is_closed_goes_out() -> Non
         assert len(await peer.reader.read()) == LARGE
 
 
-async def pausing(bench: Bench) -> Peer:
-    """A client that has stopped reading in the middle of its answer."""
+async def paused_peer(bench: Bench) -> Peer:
+    """A client that has stopped reading in the middle of its response."""
     peer = await bench.connect()
     peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
     peer.send(b"x")
@@ -37,7 +37,7 @@ async def pausing(bench: Bench) -> Peer:
 
 @on_each_loop
 async def test_a_peer_that_reads_slowly_gets_the_rest() -> None:
-    """What serves the connection ends it meanwhile, as a proxy does whose broker is gone."""
+    """The server hangs up meanwhile, as a proxy does that has lost its broker."""
     served: list[Connection] = []
 
     async def answer(_payload: bytes, connection: Connection) -> bytes:
@@ -45,7 +45,7 @@ async def test_a_peer_that_reads_slowly_gets_the_rest() -> None:
         return bytes(LARGE)
 
     async with serving(answer) as bench:
-        peer = await pausing(bench)
+        peer = await paused_peer(bench)
         assert served[0].hang_up is not None
         served[0].hang_up()
         assert not bench.server.connections.open
@@ -55,8 +55,8 @@ async def test_a_peer_that_reads_slowly_gets_the_rest() -> None:
 
 
 @on_each_loop
-async def test_a_peer_that_takes_nothing_loses_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its socket would be kept for ever."""
+async def test_a_peer_that_reads_nothing_loses_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `PATIENCE_MS`; otherwise its socket would stay open for ever."""
     monkeypatch.setattr(closing, "PATIENCE_MS", 1)
     served: list[Connection] = []
 
@@ -65,34 +65,34 @@ async def test_a_peer_that_takes_nothing_loses_the_rest(monkeypatch: pytest.Monk
         return bytes(LARGE)
 
     async with serving(answer) as bench:
-        await pausing(bench)
+        await paused_peer(bench)
         assert served[0].hang_up is not None
         served[0].hang_up()
         await seen(lambda: served[0].lost)
 
 
 class TlsOfAsyncio(asyncio.Transport):
-    """As the transport of `asyncio.sslproto`: a second close takes its protocol away, which counts what is written."""
+    """As the transport of `asyncio.sslproto`, which cannot return its buffer size after a second close."""
 
     closings = 0
 
     def close(self) -> None:
-        """Begin the end."""
+        """Count the call."""
         self.closings += 1
 
     def is_closing(self) -> bool:
-        """Whether it was closed."""
+        """Whether `close` was called."""
         return self.closings > 0
 
     def get_write_buffer_size(self) -> int:
-        """Nothing waits."""
+        """Nothing is left to send."""
         if self.closings > 1:
             raise AttributeError("'NoneType' object has no attribute '_get_write_buffer_size'")
         return 0
 
 
 async def test_a_transport_is_closed_once() -> None:
-    """The peer may have closed it, and what serves it may end it twice."""
+    """The peer may have closed it already, and the server may close it twice."""
     transport = TlsOfAsyncio()
     for _ in range(2):
         closing.close_behind(transport)

@@ -1,4 +1,4 @@
-"""JoinGroup: who may join, what it hears, and when that starts a rebalance (groups A.4, A.6)."""
+"""JoinGroup: who may join, the response, and when a join starts a rebalance (groups A.4, A.6)."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from tests.coordination.group.harness import START_MS, Client, Context, G, assem
 
 
 @pytest.mark.parametrize(("protocol", "protocol_type"), [("roundrobin", "consumer"), ("range", "connect")])
-def test_CLS_08_strangers_are_turned_away(protocol: str, protocol_type: str) -> None:
-    """Another protocol type, or no protocol that everybody knows: 23, with the id where there was one."""
+def test_CLS_08_a_member_without_a_common_protocol_is_refused(protocol: str, protocol_type: str) -> None:
+    """Another protocol type, or no protocol in common: INCONSISTENT_GROUP_PROTOCOL, with the id of the request."""
     context = Context()
     (client,) = stable(Client(context))
     stranger = Client(context, [(protocol, b"meta")], protocol_type=protocol_type)
@@ -32,7 +32,7 @@ def test_a_failed_first_join_leaves_an_empty_group(protocol_type: str, protocols
 
 
 @pytest.mark.parametrize(("names", "winner"), [(("sticky", "range"), "sticky"), (("a", "b"), "a")])
-def test_tied_votes_fall_as_in_java(names: tuple[str, str], winner: str) -> None:
+def test_a_tied_vote_is_decided_by_the_order_of_a_java_map(names: tuple[str, str], winner: str) -> None:
     """The first in the order of a HashMap wins, not the first to join (groups 0.8)."""
     context = Context()
     first, second = names
@@ -43,7 +43,7 @@ def test_tied_votes_fall_as_in_java(names: tuple[str, str], winner: str) -> None
     assert clients[0].parked.message.protocol_name == winner
 
 
-def test_a_protocol_that_is_offered_twice_is_not_known_to_all() -> None:
+def test_a_protocol_that_is_offered_twice_is_not_common() -> None:
     """It counts twice: it is not chosen, and does not let another member in."""
     context = Context()
     (client,) = assembled(Client(context, [("range", b"1"), ("range", b"2"), ("sticky", b"3")]))
@@ -92,7 +92,7 @@ def test_a_second_join_of_a_parked_member_takes_its_place() -> None:
 
 
 def test_an_id_that_was_handed_out_is_not_for_static_members() -> None:
-    """Quirk: Kafka trips over its own assertion (groups A.4 J4.2)."""
+    """Quirk: with an instance id, an id that is pending is an internal error (groups A.4 J4.2)."""
     context = Context()
     client = Client(context)
     client.member_id = client.ask().message.member_id
@@ -148,7 +148,7 @@ def test_a_returning_member_has_its_old_session_first() -> None:
 
 
 def test_CLS_35_a_static_leader_returns() -> None:
-    """Version 9 leads on without assigning; version 8 has to believe that the old id leads."""
+    """From v9 on it leads without assigning; v8 cannot skip it, and so gets another leader's id."""
     context = Context()
     static, follower = stable(Client(context, instance_id="i1"), Client(context))
     returned = Client(context, instance_id="i1")
@@ -181,7 +181,7 @@ def test_a_static_member_that_returns_while_the_group_completes_rebalances() -> 
         (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode, answered: ErrorCode) -> None:
+def test_a_return_whose_record_is_refused_has_not_happened(refusal: ErrorCode, answered: ErrorCode) -> None:
     """The old id is a member again, with its protocols and timeouts, and leads if it led (groups A.6.2)."""
     context = Context()
     static, follower = stable(Client(context, instance_id="i1"), Client(context))
@@ -195,8 +195,8 @@ def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode,
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_a_group_that_cannot_be_remembered_does_not_exist(version: int) -> None:
-    """The parked join gets the error; ids that were handed out stay so (groups A.4 J5)."""
+def test_a_group_whose_record_is_refused_does_not_exist(version: int) -> None:
+    """The parked join gets the error; v4 and later get their member id first, without a record (groups A.4 J5)."""
     context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
     answer = Client(context, version=version).ask()
     reported = ErrorCode.COORDINATOR_NOT_AVAILABLE if version == 3 else ErrorCode.MEMBER_ID_REQUIRED

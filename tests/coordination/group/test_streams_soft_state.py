@@ -340,7 +340,7 @@ def test_what_is_behind_endpoints_is_listed_once(context: Context, cluster: Clus
     member.beat()
     assert listed() is not second
     member.beat(-1)
-    assert "m1" not in group(context).endpoints._kept
+    assert "m1" not in group(context).endpoints._cached
 
 
 def test_a_heartbeat_without_news_costs_nothing_for_other_members(

@@ -1,4 +1,4 @@
-"""What becomes of a transaction by its markers' results: transactions B.5, B.6."""
+"""By the results of WriteTxnMarkers a transaction completes, retries or stays prepared (transactions B.6)."""
 
 import pytest
 
@@ -9,9 +9,25 @@ from protocol.errors import ErrorCode
 from tests.coordination.transaction.harness import BAR, FOO, Bench
 
 P1 = ProducerIdAndEpoch(1000, 1)
-DONE = [ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT]
-AGAIN = [ErrorCode(code) for code in (3, 6, 7, 13, 19, 20, 56)]
-STUCK = [ErrorCode(code) for code in (2, 10, 18, 21, 47, 52, 29, -1)]
+WRITTEN = [ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT]
+RETRIED = [
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+]
+FENCED = [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED]
+STUCK = [
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+]
 
 
 def prepared(*partitions: tuple[str, int]) -> Bench:
@@ -29,17 +45,17 @@ def report(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: Pr
     bench.do(bench.machine.markers_written("tx", producer, results, bench.now_ms))
 
 
-@pytest.mark.parametrize("result", DONE)
-def test_a_partition_that_has_its_marker_or_can_have_none_is_done(result: ErrorCode) -> None:
+@pytest.mark.parametrize("result", WRITTEN)
+def test_a_partition_that_has_its_marker_or_can_have_none_is_complete(result: ErrorCode) -> None:
     """A partition that has its marker, or can have none, lets the transaction complete."""
     bench = prepared(FOO)
     report(bench, {FOO: result})
     assert bench.state() == ("CompleteCommit", 1000, 1)
 
 
-@pytest.mark.parametrize("result", AGAIN)
-def test_a_partition_without_a_leader_is_asked_again_later(result: ErrorCode) -> None:
-    """Only that partition; the others are out of the transaction, as DescribeTransactions shows."""
+@pytest.mark.parametrize("result", RETRIED)
+def test_a_marker_that_was_not_written_is_sent_again(result: ErrorCode) -> None:
+    """Only that one; partitions with a marker have left the transaction, as DescribeTransactions shows."""
     bench = prepared(FOO, BAR)
     report(bench, {FOO: ErrorCode.NONE, BAR: result})
     assert bench.state()[0] == "PrepareCommit"
@@ -72,8 +88,8 @@ def test_results_that_come_singly_share_one_retry() -> None:
     assert bench.timers.keys() <= {"timeouts", "expiries"}
 
 
-@pytest.mark.parametrize("result", STUCK)
-def test_a_transaction_that_another_coordinator_has_stays_prepared(result: ErrorCode) -> None:
+@pytest.mark.parametrize("result", [*FENCED, *STUCK])
+def test_a_transaction_that_cannot_complete_stays_prepared(result: ErrorCode) -> None:
     """Fenced, or refused in a way that Kafka does not expect: prepared until the next load, which sends all again."""
     bench = prepared(FOO, BAR)
     report(bench, {FOO: ErrorCode.NONE, BAR: result})
@@ -85,8 +101,8 @@ def test_a_transaction_that_another_coordinator_has_stays_prepared(result: Error
     assert again.effects == [WriteMarkers("tx", 1000, 1, True, frozenset({FOO, BAR}), 2)]
 
 
-def test_after_a_fence_no_marker_goes_out_any_more() -> None:
-    """What was to be sent again is not, and late answers change nothing."""
+def test_after_a_fencing_error_no_marker_is_sent() -> None:
+    """Neither a retry that was scheduled before; and late results change nothing."""
     bench = prepared(FOO, BAR)
     report(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
     report(bench, {BAR: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
@@ -110,8 +126,8 @@ def test_a_fenced_transaction_lists_only_the_partitions_without_a_marker(fenced_
     assert bench.state()[0] == "PrepareCommit"
 
 
-def test_news_of_another_transaction_are_ignored() -> None:
-    """Late answers of the last transaction's markers do not end this one."""
+def test_results_of_an_earlier_transaction_are_ignored() -> None:
+    """Late results do not complete the transaction that follows."""
     bench = prepared(FOO)
     report(bench, {FOO: ErrorCode.NONE}, ProducerIdAndEpoch(1000, 0))
     assert bench.state()[0] == "PrepareCommit"

@@ -1,4 +1,4 @@
-"""Shapes of requests and responses: keys, codecs, several partitions, batches and transactions at once."""
+"""Cases about what a request or response holds: keys, codecs, and more than one partition, batch or transaction."""
 
 from collections.abc import Mapping
 
@@ -12,6 +12,7 @@ from understudy.exam.scenarios.consumers import SKIPPED, TRANSACTIONS, check_rea
 from understudy.exam.scenarios.values import numbered
 
 OWN_TOPIC = "made"
+"""A topic that a case creates, with configs of its own."""
 
 
 @scenario(
@@ -69,8 +70,12 @@ def acks_of_the_leader(exercise: Exercise) -> None:
     exercise.require_no_loss(producer)
 
 
-def compressing(exercise: Exercise, codec: str) -> Producer:
-    """Return a producer with a codec. Raises NotSupported if the library does not have it."""
+def producer_with(exercise: Exercise, codec: str) -> Producer:
+    """Return a producer that compresses.
+
+    Raises:
+        NotSupported: the library does not have the codec.
+    """
     try:
         return exercise.producer(compression=codec, linger_ms=20)
     except CallError as error:
@@ -80,7 +85,7 @@ def compressing(exercise: Exercise, codec: str) -> Producer:
 for _codec in ("gzip", "snappy", "lz4", "zstd"):
 
     def _compressed(exercise: Exercise, codec: str = _codec) -> None:
-        producer = compressing(exercise, codec)
+        producer = producer_with(exercise, codec)
         values = [f"{value} {'a' * 500}" for value in numbered(20)]
         producer.send(values)
         producer.flush()
@@ -99,7 +104,7 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
     )(_compressed)
 
     def _decompressed(exercise: Exercise, codec: str = _codec) -> None:
-        compressing(exercise, codec)
+        producer_with(exercise, codec)
         exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs={"compression.type": codec})
         values = [f"{value} {'a' * 500}" for value in numbered(20)]
         exercise.write(values[:10], topic=OWN_TOPIC)
@@ -298,18 +303,14 @@ def offsets_of_three_partitions(exercise: Exercise) -> None:
     second = groups.member(exercise, "many", "t")
     second.poll_for(4)
     second.poll_quietly()
-    exercise.require(sorted(second.values()) == numbered_next(4), f"the next member read {second.values()}")
+    later_values = [f"next{number}" for number in range(4)]
+    exercise.require(sorted(second.values()) == later_values, f"the next member read {second.values()}")
 
 
-def numbered_next(count: int) -> list[str]:
-    """Return the values that are written later."""
-    return [f"next{number}" for number in range(count)]
-
-
-def check_offsets(exercise: Exercise, group: str, wanted: Mapping[str, int]) -> None:
-    """Require the committed offsets of a group."""
+def check_offsets(exercise: Exercise, group: str, expected: Mapping[str, int]) -> None:
+    """Require the committed offsets of a group; ``expected``: "topic-partition" -> offset."""
     offsets = {f"{each.topic}-{each.partition}": each.offset for each in exercise.group(group).offsets}
-    exercise.require(offsets == wanted, f"committed {offsets}, not {wanted}")
+    exercise.require(offsets == expected, f"committed {offsets}, not {expected}")
 
 
 @scenario(

@@ -17,7 +17,7 @@ LOSS = "A quota that has no effect, until the broker stops reading the connectio
 def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0) -> None:
     """Require no request of the API on the connection for the throttle time after the first throttled response.
 
-    `under_way`: the last request that may have crossed the response.
+    `under_way`: the journal id of the last request that may have been sent before the response arrived.
     """
     entries = exercise.journal(client, api)
     first = next((entry for entry in entries if entry.fault), None)
@@ -43,7 +43,7 @@ def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0
 def producer_waits(exercise: Exercise) -> None:
     """Throttle by 1.5 s, with more records ready to be sent.
 
-    More of the first records may be in flight when the response arrives; the library has it once all are acknowledged.
+    More of the first records may be in flight when the response arrives. It has arrived once all are acknowledged.
     """
     exercise.fault(api="Produce", alter={"throttle_time_ms": THROTTLE_MS})
     producer = exercise.producer()

@@ -68,11 +68,11 @@ class EndpointPartitions:
 class Endpoints:
     """Cache of a group's endpoint entries, until a member changes or the topology is configured again.
 
-    After ``StreamsGroup.getOrComputeEndpointToPartitions``. A changed member is another object.
+    After ``StreamsGroup.getOrComputeEndpointToPartitions``. Members are immutable: a changed one is another object.
     """
 
     _configured: Configured | None = None
-    _kept: dict[str, tuple[Member, EndpointToPartitions | None]] = field(default_factory=dict)
+    _cached: dict[str, tuple[Member, EndpointToPartitions | None]] = field(default_factory=dict)
 
     def listed(
         self, partitions: EndpointPartitions, others: Iterable[Member], member: Member
@@ -83,18 +83,18 @@ class Endpoints:
             KafkaError: UNKNOWN_SERVER_ERROR, as :meth:`EndpointPartitions.of`.
         """
         if self._configured is not partitions.configured:
-            self._configured, self._kept = partitions.configured, {}
+            self._configured, self._cached = partitions.configured, {}
         entries: list[EndpointToPartitions | None] = []
         for other in others:
-            kept = self._kept.get(other.member_id)
-            if kept is None or kept[0] is not other:
-                kept = self._kept[other.member_id] = other, partitions.of(other)
-            entries.append(kept[1])
+            cached = self._cached.get(other.member_id)
+            if cached is None or cached[0] is not other:
+                cached = self._cached[other.member_id] = other, partitions.of(other)
+            entries.append(cached[1])
         return [each for each in (*entries, partitions.of(member)) if each is not None]
 
     def forget(self, member_id: str) -> None:
         """Drop the entry of a removed member."""
-        self._kept.pop(member_id, None)
+        self._cached.pop(member_id, None)
 
 
 def _unexpected() -> Refusal:
