@@ -18,6 +18,7 @@ from protocol.messages.alter_replica_log_dirs import (
 from protocol.scala import grouped_by_topic
 
 _LONGEST_NAME = 255
+"""The longest name of a directory in characters; Kafka checks it before anything else of a partition (core B.12)."""
 _FUTURE_NAME_EXTRA = len(".-future") + 32
 """What Kafka adds to ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
 

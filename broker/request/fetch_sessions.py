@@ -12,7 +12,9 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
 
 SHARDS = 8
+"""Of the session cache; each evicts for itself, so a session may be refused while others are free (core E.5.8)."""
 MIN_EVICTION_MS = 120_000
+"""The idle time after which a session may be evicted, and the age that protects it from consumers (core E.5.8)."""
 MAX_EPOCH = 2**31 - 1
 MOST_INTERESTS = 100_000
 """The maximum of partitions in all sessions of a broker. Kafka limits only the number of sessions."""

@@ -22,6 +22,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRespo
 
 _NAMED_TOPICS = 3
 _HEARTBEATS = 2
+"""For so many heartbeat intervals a failure is remembered: the topic is not created again meanwhile (groups E.5)."""
 _MOST_FAILURES = 1000
 """Capacity of ExpiringErrorCache in AutoTopicCreationManager: the oldest entry is evicted first."""
 _HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"

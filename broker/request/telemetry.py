@@ -27,6 +27,7 @@ COMPRESSION_TYPES = (4, 3, 1, 2)
 DEFAULT_INTERVAL_MS = 300_000
 """The default push interval, which is also the longest."""
 _LEAST_IDLE_MS = 60_000
+"""An instance expires after so long without a request, or after three push intervals if those are longer (core H.1)."""
 _RESERVED_IDS = (ZERO_UUID, UUID(int=1))
 _MOST_INSTANCES = 16_384
 """ClientMetricsManager.CACHE_MAX_SIZE: the least recently used instance is evicted first."""

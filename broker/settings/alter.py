@@ -23,6 +23,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.java import split
 
 _MAX_VALUE_BYTES = 32767
+"""Only APPEND gets to a longer value: a longer string in a request closes its connection (core C.4, 0.4)."""
 _ELR_SETTING = "min.insync.replicas"
 _ALTERABLE = frozenset(
     {ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP}

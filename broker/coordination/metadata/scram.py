@@ -16,6 +16,7 @@ MECHANISMS: Mapping[str, int] = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Name -> the number of the mechanism in messages and records."""
 LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 16_384
+"""Other numbers of iterations are refused with UNACCEPTABLE_CREDENTIAL (core G.11)."""
 Answers = dict[str, KafkaError | None]
 """User -> error or ``None``: deleted, then upserted, then refused users, each in the order of Kafka's map."""
 

@@ -27,6 +27,7 @@ from protocol.log_records.transaction import (
 
 LAST_GIVEN_EPOCH = 32766
 MAX_EPOCH = 32767
+"""No client gets the last epoch: it is for fencing, and for the markers of a last transaction (transactions A.3)."""
 
 
 class ProducerIdAndEpoch(NamedTuple):

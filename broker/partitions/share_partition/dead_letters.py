@@ -25,6 +25,7 @@ from protocol.records.records import Record, build_batch, read_records, write_re
 from storage.append_info import AppendInfo
 
 MOST_ATTEMPTS = 5
+"""After so many failures the record is archived all the same, without a dead letter (groups D.7)."""
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 2000, 30_000, 0.2
 REPLICATED_WITHIN_MS = 30_000
 _COPIED_BYTES = 1 << 20

@@ -55,6 +55,7 @@ _CommittedPartition = OffsetCommitRequestPartition | TxnOffsetCommitRequestParti
 
 NO_EXPIRY = -1
 _EXPIRING_VERSION, _EARLIER_VERSION, _TOPIC_ID_VERSION = 1, 3, 4
+"""Versions of OffsetCommitValue. Only v1 has an expiry; it has no leader epoch and no topic id (transactions F.3)."""
 
 
 class Commits:

@@ -79,6 +79,7 @@ def _kept(
 # --- members that subscribe to different topics -----------------------------------------------------------------------
 
 _MOST_PASSES = 16
+"""Passes over all topics, after which the assignment may remain unbalanced, as in Kafka (groups C.7)."""
 
 
 def assign_balanced(job: Job) -> dict[str, Assignment]:
