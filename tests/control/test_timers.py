@@ -129,7 +129,7 @@ TIMERS = {
         "broker/replication/test_metadata_log.py::test_a_snapshot_is_written_after_so_long"
     ),
     "steering/faults/rules.py Fault.pause": (
-        "control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"
+        "control/test_faults_of_all_apis.py::test_a_delay_ends_by_the_clusters_clock"
     ),
     "partitions/produce.py await_replication": (
         "control/test_topics.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
