@@ -268,6 +268,11 @@ def delete_topics_knows_disabled(version: int) -> bool:
     return version >= 3
 
 
+def delete_topics_has_states(version: int) -> bool:
+    """The request has topics by name or id (KIP-516), which Kafka lists when all of it failed."""
+    return version >= 6
+
+
 def describe_cluster_has_endpoint_types(version: int) -> bool:
     """The request names brokers or controllers, and the error of the other endpoint is known (KIP-919)."""
     return version >= 1

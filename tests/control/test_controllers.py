@@ -11,6 +11,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
@@ -129,7 +130,10 @@ def test_without_a_majority_requests_time_out(cluster: InProcess) -> None:
         cluster.control("POST", f"/v1/controllers/{each}/kill")
     assert info(cluster)["controller"] == 3000
     wire = cluster.wire()
+    deleting = {version: cluster.wire() for version in (5, 6)}
     wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
+    for version, other in deleting.items():
+        other.send(ApiKey.DELETE_TOPICS, version, DeleteTopicsRequest(topics=[DeleteTopicState("t")]))
     cluster.advance(3000)
     assert info(cluster)["controller"] == -1
     assert create(controller(cluster, 3000), "b") == (ErrorCode.NOT_CONTROLLER, "No controller appears to be active.")
@@ -137,6 +141,9 @@ def test_without_a_majority_requests_time_out(cluster: InProcess) -> None:
     assert not wire.has_answer()
     cluster.advance(1)
     assert wire.answer().topics[0].error_code is ErrorCode.REQUEST_TIMED_OUT
+    assert [list(deleting[each].answer().responses) for each in (5, 6)] == [
+        [], [DeletableTopicResult("t", ErrorCode.REQUEST_TIMED_OUT)]
+    ]  # fmt: skip
     cluster.control("POST", "/v1/controllers/3001/start")
     cluster.advance(2000)
     assert create(cluster.wire(), "c")[0] is ErrorCode.NONE
