@@ -16,7 +16,8 @@ from control_api.plugins import references
 from understudy.errors import StartError
 from understudy.serve import variable_of
 
-START_PATIENCE_S = 30.0
+START_PATIENCE_S = 120.0
+"""Time limit for the start of a server, which takes half a second: a busy machine is waited for."""
 STOP_PATIENCE_S = 5.0
 TOKEN = "--control-token"  # noqa: S105 - the option's name
 
@@ -31,6 +32,13 @@ class Ready:
     pid: int
     brokers: tuple[Mapping[str, Any], ...] = ()
     schema_registry_url: str | None = None
+
+
+def load() -> str:
+    """Return how busy the machine is, for an error about a process that is late: `, at load average 31 on 2 cores`."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    return f", at load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
 
 
 def command_line(
@@ -182,7 +190,7 @@ class ServerProcess:
             if self.process.poll() is not None:
                 raise StartError(f"the server ended with code {self.process.returncode}: {self.log()}")
             if time.monotonic() > deadline:
-                raise StartError(f"the server was not ready after {START_PATIENCE_S:.0f} s: {self.log()}")
+                raise StartError(f"the server was not ready after {START_PATIENCE_S:.0f} s{load()}: {self.log()}")
             time.sleep(0.003)
         contents = json.loads(file.read_bytes())
         known = {name: contents[name] for name in ("control_url", "cluster_id", "pid")}

@@ -31,7 +31,7 @@ except ImportError:  # Windows; `place` refuses it
 from understudy import lifeline, serve, server_path
 from understudy.argparser import refuse
 from understudy.errors import StartError, UnderstudyError
-from understudy.launcher import START_PATIENCE_S, ServerProcess, command, command_line, environment
+from understudy.launcher import START_PATIENCE_S, ServerProcess, command, command_line, environment, load
 from understudy.transport import Address, Transport
 from understudy.version import __version__
 
@@ -175,7 +175,7 @@ def connected(at: Place) -> tuple[socket.socket, dict[str, Any]] | None:
         line = connection.makefile("rb").readline()
     except TimeoutError:
         connection.close()
-        raise StartError(f"the shared server was not ready after {START_PATIENCE_S:.0f} s") from None
+        raise StartError(f"the shared server was not ready after {START_PATIENCE_S:.0f} s{load()}") from None
     except OSError:
         line = b""
     if not line.endswith(b"\n") or not line.startswith(b"{"):

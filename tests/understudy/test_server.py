@@ -21,7 +21,7 @@ import understudy
 from control_api.verbs import VERBS
 from tests.forking import CAN_FORK, parent_of
 from tests.understudy.serving import COMMAND, FREE, ROOT, serve, value
-from understudy import results
+from understudy import launcher, results
 from understudy.client import Cluster
 from understudy.launcher import environment
 
@@ -329,6 +329,14 @@ def test_a_server_that_cannot_start_raises_its_error() -> None:
     """StartError carries the sentence of a server that cannot start."""
     with pytest.raises(understudy.StartError, match=r"code 2: understudy serve: --brokers needs a number from 1"):
         understudy.start(brokers=0)
+
+
+def test_a_server_that_is_not_ready_in_time_is_an_error_with_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that runs and is never ready: what the limit was, and how busy the machine is."""
+    monkeypatch.setattr(launcher, "START_PATIENCE_S", 0.0)
+    sentence = r"^the server was not ready after 0 s, at load average \d+ on \d+ cores: "
+    with pytest.raises(understudy.StartError, match=sentence):
+        understudy.start()
 
 
 def test_a_data_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
