@@ -211,7 +211,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     own that uses no cluster fails, as it would test nothing of Kafka.
     """
     shared = [cluster for cluster in clusters_of(item) if not is_own(item, cluster)]
-    earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster)}
+    earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster) or ()}
     try:
         result = yield
     except Unreachable:
@@ -220,12 +220,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     fail_if_ended(item)
     if any(marker.name == "kafka" for marker in item.own_markers) and not clusters_of(item):
         pytest.fail("the test has the marker kafka and uses no cluster: add the argument `kafka`", pytrace=False)
-    unmet = [
-        line
-        for cluster in clusters_of(item)
-        for each, line in unmet_faults(cluster).items()
-        if (id(cluster), each) not in earlier
-    ]
+    unmet = []
+    for cluster in clusters_of(item):
+        faults = unmet_faults(cluster)
+        if faults is None:  # it may have been killed in the last line, and still be ending
+            fail_if_ended(item, ENDING_PATIENCE_S)
+        unmet += [line for each, line in (faults or {}).items() if (id(cluster), each) not in earlier]
     if unmet:
         pytest.fail("no request met these faults:\n" + "\n".join(unmet), pytrace=False)
     return result
@@ -248,11 +248,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         )
     if report.failed and report.when != "teardown":
         used = clusters_of(item)
+        is_known = str(report.longrepr).endswith(" during this test")
         for number, cluster in enumerate(used, start=1):
             since_ms = item.stash.get(BEGAN, {}).get(id(cluster), 0)
             title = "understudy" if len(used) == 1 else f"understudy, cluster {number}"
             report.sections += [
-                (f"{title}: {part}", text) for part, text in story(cluster, item.config.stash[POOL], since_ms)
+                (f"{title}: {part}", text)
+                for part, text in story(cluster, item.config.stash[POOL], since_ms, is_known=is_known)
             ]
             try:
                 keep_journal(item, cluster, number)
@@ -262,16 +264,19 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def unmet_faults(cluster: "Cluster") -> dict[str, str]:
-    """Return id -> a line, for each fault that no request matched; none if the cluster is gone."""
+def unmet_faults(cluster: "Cluster") -> dict[str, str] | None:
+    """Return id -> a line, for each fault that no request matched; None if the cluster is gone."""
     try:
         return {state.id: f"  {json.dumps({'match': state.match, 'do': state.do})}" for state in cluster.faults.unmet()}
     except UnderstudyError:
-        return {}
+        return None
 
 
-def story(cluster: "Cluster", pool: Pool, since_ms: int = 0) -> Iterator[tuple[str, str]]:
-    """Return titles and texts for the report; sections that a dead cluster cannot provide are left out."""
+def story(cluster: "Cluster", pool: Pool, since_ms: int = 0, *, is_known: bool = False) -> Iterator[tuple[str, str]]:
+    """Return titles and texts for the report; sections that a dead cluster cannot provide are left out.
+
+    `is_known`: the failure itself is that the server ended.
+    """
     try:
         report = cluster.report(since=since_ms)
         yield "last requests", "\n".join(request.text for request in report.requests) or "none"
@@ -289,8 +294,11 @@ def story(cluster: "Cluster", pool: Pool, since_ms: int = 0) -> Iterator[tuple[s
         if report.hints:
             yield "hints", "\n".join(report.hints)
     except (UnderstudyError, TypeError) as error:
-        if not pool.ending(cluster):  # otherwise that is the test's failure
+        ending = pool.ending(cluster)
+        if not ending:
             yield "the cluster does not answer", str(error)
+        elif not is_known:  # it is not the test's own failure
+            yield "the server", f"{ending} during this test"
     log = pool.log(cluster)
     if log:
         yield "the server's log", log

@@ -212,6 +212,8 @@ def test_a_server_that_dies_during_a_test_is_named(pytester: pytest.Pytester, mo
             kafka.reset()
             kill(kafka)
             kafka.process.process.wait()
+        def test_that_kills_it_last(kafka):
+            kill(kafka)
         def test_that_fails_by_itself(kafka):
             kill(kafka)
             assert False, "its own reason"
@@ -221,8 +223,10 @@ def test_a_server_that_dies_during_a_test_is_named(pytester: pytest.Pytester, mo
             kafka.reset()
     """
     result = run(pytester, code)
-    result.assert_outcomes(passed=2, failed=3)
-    assert result.stdout.str().count("was killed by signal 9 during this test") >= 2
+    result.assert_outcomes(passed=2, failed=4)
+    for test in ("test_that_notices", "test_that_does_not", "test_that_kills_it_last", "test_that_fails_by_itself"):
+        part = result.stdout.str().split(f"_ {test} _")[1].split("\n____")[0].split("short test summary")[0]
+        assert part.count("was killed by signal 9 during this test") == 1, part
     result.stdout.no_fnmatch_line("*http*client*")
     result.stdout.no_fnmatch_line("*Unreachable*")
 
