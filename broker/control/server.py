@@ -98,6 +98,7 @@ async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listene
         build(),
         http=with_deadlines(lambda: source.settings.long(PARTIAL_TIMEOUT)),
         log_config=None,
+        ws="none",  # "auto" imports a WebSocket library if the environment has one; the control plane has no WebSocket
         log_level="error",  # its warnings are about the peer: a Java client offers HTTP/2 with every request
         lifespan="off",
         access_log=False,
