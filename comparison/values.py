@@ -20,7 +20,7 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 def plain(value: Any) -> Any:
     """Convert a message, or a part of one, to plain values; a field named ``records`` becomes its batches."""
     if isinstance(value, Message):
-        return {name: _field(name, getattr(value, name)) for name in value.__slots__}
+        return {name: _field(name, getattr(value, name)) for name in value.FIELDS}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, ErrorCode):

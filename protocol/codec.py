@@ -6,7 +6,6 @@ response header v1 likewise, except for ApiVersions, whose response header is al
 
 import re
 import struct
-import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -16,7 +15,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.versions import VERSIONS
 from protocol.readers import MOST_ANSWERED, MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
-from protocol.types import Buffer, Message
+from protocol.types import Buffer, Message, module_of
 from protocol.uvarint import Unreadable, read_uvarint
 from protocol.version_adapters import NEWEST_REQUEST, NEWEST_RESPONSE, OLDER_REQUEST, OLDER_RESPONSE
 from protocol.writers import Parts, Writer, write_string
@@ -126,7 +125,7 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     at = 10 + max(size, 0)
     if at > len(frame):
         raise BadFrame("the client id ends outside the frame")
-    client_id = str(frame[10:at], "utf-8", "replace")  # as Java reads it
+    client_id = frame[10:at].decode("utf-8", "replace")  # as Java reads it
     if size > SURELY_SHORT:
         try:
             check_length(client_id)
@@ -391,9 +390,9 @@ def _lines(cls: type[Message], depth: int) -> list[str]:
 
     Annotations of generated messages are strings such as ``Sequence[Topic] | None``; evaluating them costs more.
     """
-    module, here, inner = sys.modules[cls.__module__], " " * (depth + 1), depth + 1
+    module, here, inner = module_of(cls), " " * (depth + 1), depth + 1
     lines: list[str] = []
-    for name, text in cls.__annotations__.items():
+    for name, text in cls.FIELDS.items():
         match = _FIELD.fullmatch(text)
         if match is None:
             continue

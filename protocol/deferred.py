@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - the same to a type checker
+
+    from mypy_extensions import mypyc_attr as mypyc_attr  # noqa: PLC0414 - exported
 else:
+
+    def mypyc_attr(**_attributes: bool) -> Any:  # only the build needs that package
+        """Mark a class for mypyc, which reads the arguments when it compiles the class."""
+        return lambda cls: cls
 
     def dataclass(cls: Any = None, /, *, slots: bool = False, **parameters: Any) -> Any:
         """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits."""

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from protocol.codec import message_class
 from protocol.deferred import dataclass
-from protocol.types import ZERO_UUID, Message
+from protocol.types import ZERO_UUID, Message, field_types
 
 M = TypeVar("M", bound=Message)
 
@@ -83,7 +83,7 @@ class Level:
     @property
     def error(self) -> str | None:
         """Name of the error code field, if the class has one."""
-        return next((name for name in ("error_code", "partition_error_code") if name in self.cls.__slots__), None)
+        return next((name for name in ("error_code", "partition_error_code") if name in self.cls.FIELDS), None)
 
 
 _LEVELS: dict[Any, Level] = {}
@@ -100,8 +100,8 @@ def level_of(cls: type[Message]) -> Level:
 def _describe(cls: type[Message]) -> Level:
     own: dict[str, tuple[str, ...]] = {}
     children = []
-    hints = typing.get_type_hints(cls)
-    for name in cls.__slots__:
+    hints = field_types(cls)
+    for name in cls.FIELDS:
         if (cls.__name__, name) in _IGNORED_FIELDS:
             continue
         listed = element_type(hints[name])
@@ -115,7 +115,7 @@ def _describe(cls: type[Message]) -> Level:
                 children.append(Child(name, below))
         elif name in _PLAIN_LISTS or name == "coordinator_keys":
             children.append(Child(name, None, _PLAIN_LISTS.get(name)))
-    if {"resource_type", "resource_name"} <= set(cls.__slots__):
+    if {"resource_type", "resource_name"} <= set(cls.FIELDS):
         own[TOPIC] = ("resource_name",)
     if cls.__name__ == "Coordinator":  # of FindCoordinator: the request gives the key's type
         own |= dict.fromkeys(_COORDINATOR_KINDS, ("key",))

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.items import Selection, decide, element_type, level_of
-from protocol.types import ZERO_UUID, Message, uuid_from_text, uuid_text
+from protocol.types import ZERO_UUID, Message, field_types, uuid_from_text, uuid_text
 
 M = TypeVar("M", bound=Message)
 
@@ -39,7 +39,7 @@ def to_json(value: Any, special: Formats = _NO_FORMATS) -> Any:
         case Message():
             return {
                 name: special[name](part) if name in special else to_json(part, special)
-                for name, part in ((name, getattr(value, name)) for name in value.__slots__)
+                for name, part in ((name, getattr(value, name)) for name in value.FIELDS)
             }
         case UUID():
             return uuid_text(value)
@@ -64,7 +64,7 @@ def errors(value: Any) -> Iterator[ErrorCode]:
         if value is not ErrorCode.NONE:
             yield value
     elif isinstance(value, Message):
-        for name in value.__slots__:
+        for name in value.FIELDS:
             yield from errors(getattr(value, name))
     elif isinstance(value, list | tuple):
         for each in value:
@@ -90,7 +90,7 @@ def _find(at: Any, path: list[str]) -> Iterable[Any]:
         return
     name, *rest = path
     if isinstance(at, Message):
-        if name in at.__slots__:
+        if name in at.FIELDS:
             yield from _find(getattr(at, name), rest)
     elif isinstance(at, Sequence) and not isinstance(at, str | bytes):
         elements = at if name == EACH else at[int(name) : int(name) + 1] if name.isdigit() else ()
@@ -152,9 +152,9 @@ def _step(hint: Any, name: str, walked: str) -> Any:
     message = message_type(hint)
     if message is None:
         raise BadPath(f"{walked} has no fields")
-    hints = typing.get_type_hints(message)
-    if name not in message.__slots__:
-        raise BadPath(f"{walked or message.__name__} has no field {name!r}, it has {', '.join(message.__slots__)}")
+    hints = field_types(message)
+    if name not in hints:
+        raise BadPath(f"{walked or message.__name__} has no field {name!r}, it has {', '.join(hints)}")
     return hints[name]
 
 

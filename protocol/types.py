@@ -1,19 +1,13 @@
 """Small types that all messages share: buffers, record data, and UUIDs in Kafka's text form."""
 
 import base64
+import sys
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any, ClassVar, Self, get_type_hints
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from mypy_extensions import mypyc_attr as mypyc_attr  # noqa: PLC0414 - exported
-else:  # only the build needs that package
-
-    def mypyc_attr(**_attributes: bool) -> Any:
-        """Mark a class for mypyc, which reads the arguments when it compiles the class."""
-        return lambda cls: cls
-
+from protocol.deferred import mypyc_attr
 
 Buffer = bytes | bytearray | memoryview
 """Anything that holds bytes."""
@@ -21,44 +15,53 @@ Buffer = bytes | bytearray | memoryview
 RecordData = Buffer | Sequence[Buffer] | None
 """The records of one partition: one buffer, or slices of the log in order, or null."""
 
+Fields = Mapping[str, str]
+"""The fields of a message class: name -> type, as it is written in the source."""
+
 ZERO_UUID = UUID(int=0)
 
 
-class Message:
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Message:  # noqa: PLW1641 - what compares by value and changes cannot be a key
     """Base of all message classes, which compare and print by field.
 
     The classes are written out by the generator rather than made by ``dataclasses``, which builds each one at import:
-    three hundred of them took a third of the server's start. Their ``__slots__`` are the fields with their types.
+    three hundred of them took a third of the server's start. Their ``FIELDS`` are the names with their types, as text:
+    a class that mypyc compiles has neither ``__slots__`` nor annotations.
     """
 
-    __slots__: Mapping[str, str] = MappingProxyType({})
-    __hash__ = None  # type: ignore[assignment]
+    FIELDS: ClassVar[Fields] = MappingProxyType({})
+    __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.FIELDS)
         return f"{type(self).__name__}({fields})"
 
     def changed(self, **values: Any) -> Self:
         """Return a copy with other values in some fields."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.FIELDS}
         return type(self)(**{**fields, **values})
 
 
-M = TypeVar("M", bound=Message)
+_TYPES: dict[type[Message], dict[str, Any]] = {}
 
 
-def typed_fields(cls: type[M]) -> type[M]:
-    """Give a message class its annotations, which are in ``__slots__`` (``typing.get_type_hints``).
+def field_types(cls: type[Message]) -> dict[str, Any]:
+    """Return the types of a message class's fields, in their order."""
+    if cls not in _TYPES:
+        fields = SimpleNamespace(__annotations__=dict(cls.FIELDS))
+        _TYPES[cls] = get_type_hints(fields, vars(module_of(cls)))
+    return _TYPES[cls]
 
-    mypyc makes no native class of one with a decorator: its fields stay attributes that Python code can list and set.
-    """
-    cls.__annotations__ = cls.__slots__  # type: ignore[assignment] # a dict, in every generated class
-    return cls
+
+def module_of(cls: type[Message]) -> ModuleType:
+    """Return the module that defines a message class."""
+    return sys.modules[getattr(cls, "__module__")]  # noqa: B009 - mypyc takes `cls.__module__` for a field of the instance
 
 
 def uuid_text(value: UUID) -> str:

@@ -155,13 +155,13 @@ def emit(classes: list[type], names: dict[type, str], taken: dict[str, list[str]
     names.update(dict.fromkeys(classes, name))
     if known:
         return lines
-    lines += ["", "@typed_fields", f"class {name}(Message):"]
+    lines += ["", f"class {name}(Message):"]
     if not table:
-        return [*lines, "    __slots__ = {}"]
-    lines.append("    __slots__ = {")
+        return [*lines, "    FIELDS: ClassVar[Fields] = {}", "    __slots__ = FIELDS"]
+    lines.append("    FIELDS: ClassVar[Fields] = {")
     for column, annotation in zip(table, annotations, strict=True):
         lines.append(f'        "{column.python_name}": "{annotation}",{version_note(column, classes)}')
-    return [*lines, "    }", *constructor(fields, [column.python_name for column in table])]
+    return [*lines, "    }", "    __slots__ = FIELDS", *constructor(fields, [column.python_name for column in table])]
 
 
 def constructor(fields: list[str], names: list[str]) -> list[str]:
@@ -205,9 +205,10 @@ def module(key: int) -> str:
     for name_of_module, used in (("collections.abc", "Sequence["), ("uuid", "UUID"), ("protocol.errors", "ErrorCode")):
         if used in text:
             imports.use(name_of_module, used.removesuffix("["))
-    for kind in ("Buffer", "Message", "RecordData", "typed_fields"):
+    for kind in ("Buffer", "Fields", "Message", "RecordData"):
         if kind in text:
             imports.use("protocol.types", kind)
+    imports.use("typing", "ClassVar")
     head = HEAD.format(title=title, key=key, low=versions[0], high=versions[-1])
     codecs = ["", *reader.lines, "", *writer.lines]
     return "\n".join([head, *imports.lines(), *structs, *codecs, "", *tables, ""])

@@ -2,7 +2,6 @@
 
 import typing
 from collections.abc import Iterator
-from typing import Any
 
 from broker.control.names import served_api
 from broker.control.request import ControlRequest
@@ -19,7 +18,7 @@ from protocol.codec import message_class
 from protocol.errors import ErrorCode
 from protocol.items import KINDS, element_type, request_level, response_level
 from protocol.paths import EACH, message_type
-from protocol.types import Message
+from protocol.types import Message, field_types
 
 _EFFECTS = tuple(name for name, field in fields_of(FaultEffects).items() if not field.about.goes_with)
 
@@ -36,7 +35,7 @@ def _described(api: AnyApi, request: ControlRequest) -> ServedApi:
     named = request_level(api.key).kinds
     every = named | response_level(api.key).kinds
     response = message_class(api.key, "Response")
-    throttled = "throttle_time_ms" in response.__slots__
+    throttled = "throttle_time_ms" in response.FIELDS
     return ServedApi(
         name=api.key.title,
         key=int(api.key),
@@ -72,11 +71,10 @@ def _versions(api: AnyApi, request: ControlRequest) -> VersionRange | None:
 
 def _paths(cls: type[Message], before: str = "") -> Iterator[str]:
     """Yield the paths of all fields of a message that are not structures."""
-    hints: dict[str, Any] = typing.get_type_hints(cls)
-    for name in cls.__slots__:
-        listed = element_type(hints[name])
+    for name, hint in field_types(cls).items():
+        listed = element_type(hint)
         path = f"{before}{name}" + (f".{EACH}" if listed is not None else "")
-        below = listed if listed is not None else message_type(hints[name])
+        below = listed if listed is not None else message_type(hint)
         if below is not None and issubclass(below, Message):
             yield from _paths(below, f"{path}.")
         else:

@@ -128,7 +128,7 @@ def read_action(do: faults.FaultEffects, match: Match) -> Action:
     if "alter" in do:
         return Alter(_alterations(do["alter"], match))
     if "throttle_ms" in do:
-        if match.api is not None and "throttle_time_ms" not in message_class(match.api, "Response").__slots__:
+        if match.api is not None and "throttle_time_ms" not in message_class(match.api, "Response").FIELDS:
             raise unprocessable(f"{match.api.title} has no throttle time in its response", "do.throttle_ms")
         return Throttle(do["throttle_ms"])
     if "bytes" in do:

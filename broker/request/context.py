@@ -17,8 +17,9 @@ from broker.time.clock import Clock, stopwatch_ns
 from broker.time.rng import Random
 from protocol.acls import AclOperation, ResourceType
 from protocol.apis import ApiKey
+from protocol.deferred import mypyc_attr
 from protocol.errors import ErrorCode, KafkaError
-from protocol.types import Message, mypyc_attr
+from protocol.types import Message
 from protocol.writers import Parts
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir

@@ -15,7 +15,7 @@ from comparison.target import Member, Target
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.records.records import Record, build_batch
-from protocol.types import Message, uuid_from_text
+from protocol.types import Message, field_types, uuid_from_text
 
 SETTLES: Mapping[ApiKey, Settle] = {
     **dict.fromkeys(
@@ -39,17 +39,8 @@ SETTLES: Mapping[ApiKey, Settle] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: Settle.SHARES,
     ApiKey.STREAMS_GROUP_HEARTBEAT: Settle.STREAMS,
 }
-_TYPES: dict[type[Message], dict[str, Any]] = {}
 ABOUT = ("group_id", "transactional_id")
 """Fields with the group or transactional id that has to settle after the response."""
-
-
-def field_types(kind: type[Message]) -> dict[str, Any]:
-    """Return the types of a message class's fields."""
-    if kind not in _TYPES:
-        hints = typing.get_type_hints(kind)
-        _TYPES[kind] = {name: hints[name] for name in kind.__slots__}
-    return _TYPES[kind]
 
 
 def parts_of(hint: Any) -> tuple[Any, bool, bool]:

@@ -3,37 +3,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, read_count, read_numbers,
     read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_string, write_count, write_numbers, write_string,
 )
 
-@typed_fields
 class AddPartitionsToTxnTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[int] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class AddPartitionsToTxnTransaction(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str",
         "producer_id": "int",
         "producer_epoch": "int",
         "verify_only": "bool",
         "topics": "Sequence[AddPartitionsToTxnTopic]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, transactional_id: str = "", producer_id: int = 0, producer_epoch: int = 0, verify_only: bool = False,
         topics: Sequence[AddPartitionsToTxnTopic] = (),
@@ -44,15 +44,15 @@ class AddPartitionsToTxnTransaction(Message):
         self.verify_only = verify_only
         self.topics = topics
 
-@typed_fields
 class AddPartitionsToTxnRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "v3_and_below_transactional_id": "str",  # v0-3
         "v3_and_below_producer_id": "int",  # v0-3
         "v3_and_below_producer_epoch": "int",  # v0-3
         "v3_and_below_topics": "Sequence[AddPartitionsToTxnTopic]",  # v0-3
         "transactions": "Sequence[AddPartitionsToTxnTransaction]",  # v4+
     }
+    __slots__ = FIELDS
     def __init__(
         self, v3_and_below_transactional_id: str = "", v3_and_below_producer_id: int = 0,
         v3_and_below_producer_epoch: int = 0, v3_and_below_topics: Sequence[AddPartitionsToTxnTopic] = (),
@@ -64,44 +64,44 @@ class AddPartitionsToTxnRequest(Message):
         self.v3_and_below_topics = v3_and_below_topics
         self.transactions = transactions
 
-@typed_fields
 class AddPartitionsToTxnPartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "partition_error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, partition_error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.partition_error_code = partition_error_code
 
-@typed_fields
 class AddPartitionsToTxnTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "results_by_partition": "Sequence[AddPartitionsToTxnPartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", results_by_partition: Sequence[AddPartitionsToTxnPartitionResult] = ()) -> None:
         self.name = name
         self.results_by_partition = results_by_partition
 
-@typed_fields
 class AddPartitionsToTxnResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str",
         "topic_results": "Sequence[AddPartitionsToTxnTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, transactional_id: str = "", topic_results: Sequence[AddPartitionsToTxnTopicResult] = ()) -> None:
         self.transactional_id = transactional_id
         self.topic_results = topic_results
 
-@typed_fields
 class AddPartitionsToTxnResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results_by_topic_v3_and_below": "Sequence[AddPartitionsToTxnTopicResult]",  # v0-3
         "error_code": "ErrorCode",  # v4+
         "results_by_transaction": "Sequence[AddPartitionsToTxnResult]",  # v4+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, results_by_topic_v3_and_below: Sequence[AddPartitionsToTxnTopicResult] = (),
         error_code: ErrorCode = ErrorCode.NONE, results_by_transaction: Sequence[AddPartitionsToTxnResult] = (),

@@ -3,33 +3,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class Listener(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "host": "str",
         "port": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", host: str = "", port: int = 0) -> None:
         self.name = name
         self.host = host
         self.port = port
 
-@typed_fields
 class AddRaftVoterRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "cluster_id": "str | None",
         "timeout_ms": "int",
         "voter_id": "int",
@@ -37,6 +36,7 @@ class AddRaftVoterRequest(Message):
         "listeners": "Sequence[Listener]",
         "ack_when_committed": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, cluster_id: str | None = "", timeout_ms: int = 0, voter_id: int = 0,
         voter_directory_id: UUID | None = None, listeners: Sequence[Listener] = (), ack_when_committed: bool = True,
@@ -48,13 +48,13 @@ class AddRaftVoterRequest(Message):
         self.listeners = listeners
         self.ack_when_committed = ack_when_committed
 
-@typed_fields
 class AddRaftVoterResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:

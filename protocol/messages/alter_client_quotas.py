@@ -3,68 +3,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class EntityData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entity_type": "str",
         "entity_name": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, entity_type: str = "", entity_name: str | None = "") -> None:
         self.entity_type = entity_type
         self.entity_name = entity_name
 
-@typed_fields
 class OpData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",
         "value": "float",
         "remove": "bool",
     }
+    __slots__ = FIELDS
     def __init__(self, key: str = "", value: float = 0.0, remove: bool = False) -> None:
         self.key = key
         self.value = value
         self.remove = remove
 
-@typed_fields
 class EntryData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entity": "Sequence[EntityData]",
         "ops": "Sequence[OpData]",
     }
+    __slots__ = FIELDS
     def __init__(self, entity: Sequence[EntityData] = (), ops: Sequence[OpData] = ()) -> None:
         self.entity = entity
         self.ops = ops
 
-@typed_fields
 class AlterClientQuotasRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entries": "Sequence[EntryData]",
         "validate_only": "bool",
     }
+    __slots__ = FIELDS
     def __init__(self, entries: Sequence[EntryData] = (), validate_only: bool = False) -> None:
         self.entries = entries
         self.validate_only = validate_only
 
-@typed_fields
 class ResponseEntryData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "entity": "Sequence[EntityData]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "", entity: Sequence[EntityData] = (),
     ) -> None:
@@ -72,12 +72,12 @@ class ResponseEntryData(Message):
         self.error_message = error_message
         self.entity = entity
 
-@typed_fields
 class AlterClientQuotasResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "entries": "Sequence[ResponseEntryData]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, entries: Sequence[ResponseEntryData] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.entries = entries

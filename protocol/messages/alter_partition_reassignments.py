@@ -3,45 +3,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_numbers, read_compact_nullable_string,
     read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class ReassignablePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "replicas": "Sequence[int] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, replicas: Sequence[int] | None = None) -> None:
         self.partition_index = partition_index
         self.replicas = replicas
 
-@typed_fields
 class ReassignableTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[ReassignablePartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[ReassignablePartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class AlterPartitionReassignmentsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "timeout_ms": "int",
         "topics": "Sequence[ReassignableTopic]",
         "allow_replication_factor_change": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, timeout_ms: int = 60000, topics: Sequence[ReassignableTopic] = (),
         allow_replication_factor_change: bool = True,
@@ -50,13 +50,13 @@ class AlterPartitionReassignmentsRequest(Message):
         self.topics = topics
         self.allow_replication_factor_change = allow_replication_factor_change
 
-@typed_fields
 class ReassignablePartitionResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:
@@ -64,25 +64,25 @@ class ReassignablePartitionResponse(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class ReassignableTopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[ReassignablePartitionResponse]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[ReassignablePartitionResponse] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class AlterPartitionReassignmentsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "responses": "Sequence[ReassignableTopicResponse]",
         "allow_replication_factor_change": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         responses: Sequence[ReassignableTopicResponse] = (), allow_replication_factor_change: bool = True,

@@ -3,72 +3,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, read_count, read_numbers,
     read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_string, write_count, write_numbers, write_string,
 )
 
-@typed_fields
 class AlterReplicaLogDirTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[int] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class AlterReplicaLogDir(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "path": "str",
         "topics": "Sequence[AlterReplicaLogDirTopic]",
     }
+    __slots__ = FIELDS
     def __init__(self, path: str = "", topics: Sequence[AlterReplicaLogDirTopic] = ()) -> None:
         self.path = path
         self.topics = topics
 
-@typed_fields
 class AlterReplicaLogDirsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "dirs": "Sequence[AlterReplicaLogDir]",
     }
+    __slots__ = FIELDS
     def __init__(self, dirs: Sequence[AlterReplicaLogDir] = ()) -> None:
         self.dirs = dirs
 
-@typed_fields
 class AlterReplicaLogDirPartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
-@typed_fields
 class AlterReplicaLogDirTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partitions": "Sequence[AlterReplicaLogDirPartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partitions: Sequence[AlterReplicaLogDirPartitionResult] = ()) -> None:
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class AlterReplicaLogDirsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[AlterReplicaLogDirTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[AlterReplicaLogDirTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

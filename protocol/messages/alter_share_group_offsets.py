@@ -3,55 +3,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class AlterShareGroupOffsetsRequestPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "start_offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, start_offset: int = 0) -> None:
         self.partition_index = partition_index
         self.start_offset = start_offset
 
-@typed_fields
 class AlterShareGroupOffsetsRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partitions": "Sequence[AlterShareGroupOffsetsRequestPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partitions: Sequence[AlterShareGroupOffsetsRequestPartition] = ()) -> None:
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class AlterShareGroupOffsetsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[AlterShareGroupOffsetsRequestTopic]",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[AlterShareGroupOffsetsRequestTopic] = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class AlterShareGroupOffsetsResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
     ) -> None:
@@ -59,13 +59,13 @@ class AlterShareGroupOffsetsResponsePartition(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class AlterShareGroupOffsetsResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "topic_id": "UUID | None",
         "partitions": "Sequence[AlterShareGroupOffsetsResponsePartition]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic_name: str = "", topic_id: UUID | None = None,
         partitions: Sequence[AlterShareGroupOffsetsResponsePartition] = (),
@@ -74,14 +74,14 @@ class AlterShareGroupOffsetsResponseTopic(Message):
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class AlterShareGroupOffsetsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "responses": "Sequence[AlterShareGroupOffsetsResponseTopic]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         responses: Sequence[AlterShareGroupOffsetsResponseTopic] = (),

@@ -3,37 +3,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_bytes, read_compact_count, read_compact_nullable_string, read_compact_string,
     skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class ScramCredentialDeletion(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "mechanism": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", mechanism: int = 0) -> None:
         self.name = name
         self.mechanism = mechanism
 
-@typed_fields
 class ScramCredentialUpsertion(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "mechanism": "int",
         "iterations": "int",
         "salt": "Buffer",
         "salted_password": "Buffer",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", mechanism: int = 0, iterations: int = 0, salt: Buffer = b"",
         salted_password: Buffer = b"",
@@ -44,36 +44,36 @@ class ScramCredentialUpsertion(Message):
         self.salt = salt
         self.salted_password = salted_password
 
-@typed_fields
 class AlterUserScramCredentialsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "deletions": "Sequence[ScramCredentialDeletion]",
         "upsertions": "Sequence[ScramCredentialUpsertion]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, deletions: Sequence[ScramCredentialDeletion] = (), upsertions: Sequence[ScramCredentialUpsertion] = (),
     ) -> None:
         self.deletions = deletions
         self.upsertions = upsertions
 
-@typed_fields
 class AlterUserScramCredentialsResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "user": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, user: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "") -> None:
         self.user = user
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class AlterUserScramCredentialsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[AlterUserScramCredentialsResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[AlterUserScramCredentialsResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

@@ -3,26 +3,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count, read_tag,
     read_tags, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count, write_tags,
 )
 
-@typed_fields
 class ApiVersionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "client_software_name": "str",  # v3+
         "client_software_version": "str",  # v3+
         "cluster_id": "str | None",  # v5+
         "node_id": "int",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, client_software_name: str = "", client_software_version: str = "", cluster_id: str | None = None,
         node_id: int = -1,
@@ -32,45 +32,44 @@ class ApiVersionsRequest(Message):
         self.cluster_id = cluster_id
         self.node_id = node_id
 
-@typed_fields
 class ApiVersion(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "api_key": "int",
         "min_version": "int",
         "max_version": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, api_key: int = 0, min_version: int = 0, max_version: int = 0) -> None:
         self.api_key = api_key
         self.min_version = min_version
         self.max_version = max_version
 
-@typed_fields
 class SupportedFeatureKey(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "min_version": "int",
         "max_version": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", min_version: int = 0, max_version: int = 0) -> None:
         self.name = name
         self.min_version = min_version
         self.max_version = max_version
 
-@typed_fields
 class FinalizedFeatureKey(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "max_version_level": "int",
         "min_version_level": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", max_version_level: int = 0, min_version_level: int = 0) -> None:
         self.name = name
         self.max_version_level = max_version_level
         self.min_version_level = min_version_level
 
-@typed_fields
 class ApiVersionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "api_keys": "Sequence[ApiVersion]",
         "throttle_time_ms": "int",  # v1+
@@ -79,6 +78,7 @@ class ApiVersionsResponse(Message):
         "finalized_features": "Sequence[FinalizedFeatureKey]",  # v3+
         "zk_migration_ready": "bool",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, api_keys: Sequence[ApiVersion] = (), throttle_time_ms: int = 0,
         supported_features: Sequence[SupportedFeatureKey] = (), finalized_features_epoch: int = -1,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,44 +11,43 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_numbers, read_compact_string,
     skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class ConsumerGroupDescribeRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_ids": "Sequence[str]",
         "include_authorized_operations": "bool",
     }
+    __slots__ = FIELDS
     def __init__(self, group_ids: Sequence[str] = (), include_authorized_operations: bool = False) -> None:
         self.group_ids = group_ids
         self.include_authorized_operations = include_authorized_operations
 
-@typed_fields
 class TopicPartitions(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "topic_name": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, topic_name: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic_id = topic_id
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class Assignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_partitions": "Sequence[TopicPartitions]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_partitions: Sequence[TopicPartitions] = ()) -> None:
         self.topic_partitions = topic_partitions
 
-@typed_fields
 class Member(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "instance_id": "str | None",
         "rack_id": "str | None",
@@ -61,6 +60,7 @@ class Member(Message):
         "target_assignment": "Assignment",
         "member_type": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, member_id: str = "", instance_id: str | None = None, rack_id: str | None = None, member_epoch: int = 0,
         client_id: str = "", client_host: str = "", subscribed_topic_names: Sequence[str] = (),
@@ -79,9 +79,8 @@ class Member(Message):
         self.target_assignment = target_assignment
         self.member_type = member_type
 
-@typed_fields
 class DescribedGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "group_id": "str",
@@ -92,6 +91,7 @@ class DescribedGroup(Message):
         "members": "Sequence[Member]",
         "authorized_operations": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None, group_id: str = "",
         group_state: str = "", group_epoch: int = 0, assignment_epoch: int = 0, assignor_name: str = "",
@@ -107,12 +107,12 @@ class DescribedGroup(Message):
         self.members = members
         self.authorized_operations = authorized_operations
 
-@typed_fields
 class ConsumerGroupDescribeResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "groups": "Sequence[DescribedGroup]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, groups: Sequence[DescribedGroup] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.groups = groups

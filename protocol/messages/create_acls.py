@@ -3,22 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class AclCreation(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type": "int",
         "resource_name": "str",
         "resource_pattern_type": "int",  # v1+
@@ -27,6 +26,7 @@ class AclCreation(Message):
         "operation": "int",
         "permission_type": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type: int = 0, resource_name: str = "", resource_pattern_type: int = 3, principal: str = "",
         host: str = "", operation: int = 0, permission_type: int = 0,
@@ -39,30 +39,30 @@ class AclCreation(Message):
         self.operation = operation
         self.permission_type = permission_type
 
-@typed_fields
 class CreateAclsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "creations": "Sequence[AclCreation]",
     }
+    __slots__ = FIELDS
     def __init__(self, creations: Sequence[AclCreation] = ()) -> None:
         self.creations = creations
 
-@typed_fields
 class AclCreationResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "") -> None:
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class CreateAclsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[AclCreationResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[AclCreationResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

@@ -3,37 +3,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_count, read_compact_nullable_string,
     read_compact_string, read_count, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_string,
 )
 
-@typed_fields
 class CreatableRenewers(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "principal_type": "str",
         "principal_name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, principal_type: str = "", principal_name: str = "") -> None:
         self.principal_type = principal_type
         self.principal_name = principal_name
 
-@typed_fields
 class CreateDelegationTokenRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "renewers": "Sequence[CreatableRenewers]",
         "max_lifetime_ms": "int",
         "owner_principal_type": "str | None",  # v3+
         "owner_principal_name": "str | None",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, renewers: Sequence[CreatableRenewers] = (), max_lifetime_ms: int = 0,
         owner_principal_type: str | None = "", owner_principal_name: str | None = "",
@@ -43,9 +43,8 @@ class CreateDelegationTokenRequest(Message):
         self.owner_principal_type = owner_principal_type
         self.owner_principal_name = owner_principal_name
 
-@typed_fields
 class CreateDelegationTokenResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "principal_type": "str",
         "principal_name": "str",
@@ -58,6 +57,7 @@ class CreateDelegationTokenResponse(Message):
         "token_requester_principal_type": "str",  # v3+
         "token_requester_principal_name": "str",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, principal_type: str = "", principal_name: str = "",
         issue_timestamp_ms: int = 0, expiry_timestamp_ms: int = 0, max_timestamp_ms: int = 0, token_id: str = "",

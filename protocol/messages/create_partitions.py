@@ -3,34 +3,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, read_count, read_nullable_count, read_nullable_string, read_numbers, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_numbers, write_string,
 )
 
-@typed_fields
 class CreatePartitionsAssignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "broker_ids": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, broker_ids: Sequence[int] = ()) -> None:
         self.broker_ids = broker_ids
 
-@typed_fields
 class CreatePartitionsTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "count": "int",
         "assignments": "Sequence[CreatePartitionsAssignment] | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", count: int = 0, assignments: Sequence[CreatePartitionsAssignment] | None = (),
     ) -> None:
@@ -38,13 +38,13 @@ class CreatePartitionsTopic(Message):
         self.count = count
         self.assignments = assignments
 
-@typed_fields
 class CreatePartitionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[CreatePartitionsTopic]",
         "timeout_ms": "int",
         "validate_only": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, topics: Sequence[CreatePartitionsTopic] = (), timeout_ms: int = 0, validate_only: bool = False,
     ) -> None:
@@ -52,13 +52,13 @@ class CreatePartitionsRequest(Message):
         self.timeout_ms = timeout_ms
         self.validate_only = validate_only
 
-@typed_fields
 class CreatePartitionsTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
     ) -> None:
@@ -66,12 +66,12 @@ class CreatePartitionsTopicResult(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class CreatePartitionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[CreatePartitionsTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[CreatePartitionsTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -12,41 +12,41 @@ from protocol.readers import (
     read_compact_string, read_count, read_nullable_string, read_numbers, read_string, read_tag, read_tags, skip_tags,
     uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_numbers, write_string, write_tags,
 )
 
-@typed_fields
 class CreatableReplicaAssignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "broker_ids": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, broker_ids: Sequence[int] = ()) -> None:
         self.partition_index = partition_index
         self.broker_ids = broker_ids
 
-@typed_fields
 class CreatableTopicConfig(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "value": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", value: str | None = "") -> None:
         self.name = name
         self.value = value
 
-@typed_fields
 class CreatableTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "num_partitions": "int",
         "replication_factor": "int",
         "assignments": "Sequence[CreatableReplicaAssignment]",
         "configs": "Sequence[CreatableTopicConfig]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", num_partitions: int = 0, replication_factor: int = 0,
         assignments: Sequence[CreatableReplicaAssignment] = (), configs: Sequence[CreatableTopicConfig] = (),
@@ -57,13 +57,13 @@ class CreatableTopic(Message):
         self.assignments = assignments
         self.configs = configs
 
-@typed_fields
 class CreateTopicsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[CreatableTopic]",
         "timeout_ms": "int",
         "validate_only": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topics: Sequence[CreatableTopic] = (), timeout_ms: int = 60000, validate_only: bool = False,
     ) -> None:
@@ -71,15 +71,15 @@ class CreateTopicsRequest(Message):
         self.timeout_ms = timeout_ms
         self.validate_only = validate_only
 
-@typed_fields
 class CreatableTopicConfigs(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "value": "str | None",
         "read_only": "bool",
         "config_source": "int",
         "is_sensitive": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", value: str | None = "", read_only: bool = False, config_source: int = -1,
         is_sensitive: bool = False,
@@ -90,9 +90,8 @@ class CreatableTopicConfigs(Message):
         self.config_source = config_source
         self.is_sensitive = is_sensitive
 
-@typed_fields
 class CreatableTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",  # v1+
@@ -102,6 +101,7 @@ class CreatableTopicResult(Message):
         "configs": "Sequence[CreatableTopicConfigs] | None",  # v5+
         "topic_id": "UUID | None",  # v7+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         topic_config_error_code: int = 0, num_partitions: int = -1, replication_factor: int = -1,
@@ -116,12 +116,12 @@ class CreatableTopicResult(Message):
         self.configs = configs
         self.topic_id = topic_id
 
-@typed_fields
 class CreateTopicsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",  # v2+
         "topics": "Sequence[CreatableTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, topics: Sequence[CreatableTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = topics

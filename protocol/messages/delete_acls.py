@@ -3,22 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class DeleteAclsFilter(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type_filter": "int",
         "resource_name_filter": "str | None",
         "pattern_type_filter": "int",  # v1+
@@ -27,6 +26,7 @@ class DeleteAclsFilter(Message):
         "operation": "int",
         "permission_type": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type_filter: int = 0, resource_name_filter: str | None = "", pattern_type_filter: int = 3,
         principal_filter: str | None = "", host_filter: str | None = "", operation: int = 0, permission_type: int = 0,
@@ -39,17 +39,16 @@ class DeleteAclsFilter(Message):
         self.operation = operation
         self.permission_type = permission_type
 
-@typed_fields
 class DeleteAclsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "filters": "Sequence[DeleteAclsFilter]",
     }
+    __slots__ = FIELDS
     def __init__(self, filters: Sequence[DeleteAclsFilter] = ()) -> None:
         self.filters = filters
 
-@typed_fields
 class DeleteAclsMatchingAcl(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "resource_type": "int",
@@ -60,6 +59,7 @@ class DeleteAclsMatchingAcl(Message):
         "operation": "int",
         "permission_type": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "", resource_type: int = 0,
         resource_name: str = "", pattern_type: int = 3, principal: str = "", host: str = "", operation: int = 0,
@@ -75,13 +75,13 @@ class DeleteAclsMatchingAcl(Message):
         self.operation = operation
         self.permission_type = permission_type
 
-@typed_fields
 class DeleteAclsFilterResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "matching_acls": "Sequence[DeleteAclsMatchingAcl]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         matching_acls: Sequence[DeleteAclsMatchingAcl] = (),
@@ -90,12 +90,12 @@ class DeleteAclsFilterResult(Message):
         self.error_message = error_message
         self.matching_acls = matching_acls
 
-@typed_fields
 class DeleteAclsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "filter_results": "Sequence[DeleteAclsFilterResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, filter_results: Sequence[DeleteAclsFilterResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.filter_results = filter_results

@@ -3,33 +3,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count, read_string,
     skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count, write_string,
 )
 
-@typed_fields
 class DeleteGroupsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "groups_names": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(self, groups_names: Sequence[str] = ()) -> None:
         self.groups_names = groups_names
 
-@typed_fields
 class DeletableGroupResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
     ) -> None:
@@ -37,12 +37,12 @@ class DeletableGroupResult(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class DeleteGroupsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[DeletableGroupResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[DeletableGroupResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

@@ -3,50 +3,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_count, read_compact_string, read_count, read_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_string, write_count, write_string
 
-@typed_fields
 class DeleteRecordsPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, offset: int = 0) -> None:
         self.partition_index = partition_index
         self.offset = offset
 
-@typed_fields
 class DeleteRecordsTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[DeleteRecordsPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[DeleteRecordsPartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class DeleteRecordsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[DeleteRecordsTopic]",
         "timeout_ms": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[DeleteRecordsTopic] = (), timeout_ms: int = 0) -> None:
         self.topics = topics
         self.timeout_ms = timeout_ms
 
-@typed_fields
 class DeleteRecordsPartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "low_watermark": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, low_watermark: int = 0, error_code: ErrorCode = ErrorCode.NONE,
     ) -> None:
@@ -54,22 +54,22 @@ class DeleteRecordsPartitionResult(Message):
         self.low_watermark = low_watermark
         self.error_code = error_code
 
-@typed_fields
 class DeleteRecordsTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[DeleteRecordsPartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[DeleteRecordsPartitionResult] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class DeleteRecordsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "topics": "Sequence[DeleteRecordsTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, topics: Sequence[DeleteRecordsTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = topics

@@ -3,44 +3,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class DeleteShareGroupOffsetsRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "") -> None:
         self.topic_name = topic_name
 
-@typed_fields
 class DeleteShareGroupOffsetsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[DeleteShareGroupOffsetsRequestTopic]",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[DeleteShareGroupOffsetsRequestTopic] = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class DeleteShareGroupOffsetsResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "topic_id": "UUID | None",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic_name: str = "", topic_id: UUID | None = None, error_code: ErrorCode = ErrorCode.NONE,
         error_message: str | None = None,
@@ -50,14 +50,14 @@ class DeleteShareGroupOffsetsResponseTopic(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class DeleteShareGroupOffsetsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "responses": "Sequence[DeleteShareGroupOffsetsResponseTopic]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         responses: Sequence[DeleteShareGroupOffsetsResponseTopic] = (),

@@ -3,53 +3,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition: int = 0) -> None:
         self.partition = partition
 
-@typed_fields
 class DeleteStateData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionData] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class DeleteShareGroupStateRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[DeleteStateData]",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[DeleteStateData] = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class PartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
     ) -> None:
@@ -57,21 +57,21 @@ class PartitionResult(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class DeleteStateResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionResult] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class DeleteShareGroupStateResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "results": "Sequence[DeleteStateResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, results: Sequence[DeleteStateResult] = ()) -> None:
         self.results = results
 

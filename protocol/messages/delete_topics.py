@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,29 +11,29 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count, read_string,
     skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_string,
 )
 
-@typed_fields
 class DeleteTopicState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str | None",
         "topic_id": "UUID | None",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str | None = None, topic_id: UUID | None = None) -> None:
         self.name = name
         self.topic_id = topic_id
 
-@typed_fields
 class DeleteTopicsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_names": "Sequence[str]",  # v0-5
         "timeout_ms": "int",
         "topics": "Sequence[DeleteTopicState]",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic_names: Sequence[str] = (), timeout_ms: int = 0, topics: Sequence[DeleteTopicState] = (),
     ) -> None:
@@ -41,14 +41,14 @@ class DeleteTopicsRequest(Message):
         self.timeout_ms = timeout_ms
         self.topics = topics
 
-@typed_fields
 class DeletableTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str | None",
         "error_code": "ErrorCode",
         "error_message": "str | None",  # v5+
         "topic_id": "UUID | None",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str | None = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         topic_id: UUID | None = None,
@@ -58,12 +58,12 @@ class DeletableTopicResult(Message):
         self.error_message = error_message
         self.topic_id = topic_id
 
-@typed_fields
 class DeleteTopicsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",  # v1+
         "responses": "Sequence[DeletableTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, responses: Sequence[DeletableTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.responses = responses

@@ -3,22 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class DescribeAclsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type_filter": "int",
         "resource_name_filter": "str | None",
         "pattern_type_filter": "int",  # v1+
@@ -27,6 +26,7 @@ class DescribeAclsRequest(Message):
         "operation": "int",
         "permission_type": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type_filter: int = 0, resource_name_filter: str | None = "", pattern_type_filter: int = 3,
         principal_filter: str | None = "", host_filter: str | None = "", operation: int = 0, permission_type: int = 0,
@@ -39,28 +39,28 @@ class DescribeAclsRequest(Message):
         self.operation = operation
         self.permission_type = permission_type
 
-@typed_fields
 class AclDescription(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "principal": "str",
         "host": "str",
         "operation": "int",
         "permission_type": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, principal: str = "", host: str = "", operation: int = 0, permission_type: int = 0) -> None:
         self.principal = principal
         self.host = host
         self.operation = operation
         self.permission_type = permission_type
 
-@typed_fields
 class DescribeAclsResource(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type": "int",
         "resource_name": "str",
         "pattern_type": "int",  # v1+
         "acls": "Sequence[AclDescription]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type: int = 0, resource_name: str = "", pattern_type: int = 3,
         acls: Sequence[AclDescription] = (),
@@ -70,14 +70,14 @@ class DescribeAclsResource(Message):
         self.pattern_type = pattern_type
         self.acls = acls
 
-@typed_fields
 class DescribeAclsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "resources": "Sequence[DescribeAclsResource]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         resources: Sequence[DescribeAclsResource] = (),

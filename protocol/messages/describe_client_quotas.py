@@ -3,79 +3,79 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_string,
     read_count, read_nullable_count, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class ComponentData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entity_type": "str",
         "match_type": "int",
         "match": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, entity_type: str = "", match_type: int = 0, match: str | None = "") -> None:
         self.entity_type = entity_type
         self.match_type = match_type
         self.match = match
 
-@typed_fields
 class DescribeClientQuotasRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "components": "Sequence[ComponentData]",
         "strict": "bool",
     }
+    __slots__ = FIELDS
     def __init__(self, components: Sequence[ComponentData] = (), strict: bool = False) -> None:
         self.components = components
         self.strict = strict
 
-@typed_fields
 class EntityData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entity_type": "str",
         "entity_name": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, entity_type: str = "", entity_name: str | None = "") -> None:
         self.entity_type = entity_type
         self.entity_name = entity_name
 
-@typed_fields
 class ValueData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",
         "value": "float",
     }
+    __slots__ = FIELDS
     def __init__(self, key: str = "", value: float = 0.0) -> None:
         self.key = key
         self.value = value
 
-@typed_fields
 class EntryData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "entity": "Sequence[EntityData]",
         "values": "Sequence[ValueData]",
     }
+    __slots__ = FIELDS
     def __init__(self, entity: Sequence[EntityData] = (), values: Sequence[ValueData] = ()) -> None:
         self.entity = entity
         self.values = values
 
-@typed_fields
 class DescribeClientQuotasResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "entries": "Sequence[EntryData] | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         entries: Sequence[EntryData] | None = (),

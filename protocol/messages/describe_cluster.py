@@ -3,22 +3,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string
 
-@typed_fields
 class DescribeClusterRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "include_cluster_authorized_operations": "bool",
         "endpoint_type": "int",  # v1+
         "include_fenced_brokers": "bool",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, include_cluster_authorized_operations: bool = False, endpoint_type: int = 1,
         include_fenced_brokers: bool = False,
@@ -27,15 +27,15 @@ class DescribeClusterRequest(Message):
         self.endpoint_type = endpoint_type
         self.include_fenced_brokers = include_fenced_brokers
 
-@typed_fields
 class DescribeClusterBroker(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "broker_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",
         "is_fenced": "bool",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, broker_id: int = 0, host: str = "", port: int = 0, rack: str | None = None, is_fenced: bool = False,
     ) -> None:
@@ -45,9 +45,8 @@ class DescribeClusterBroker(Message):
         self.rack = rack
         self.is_fenced = is_fenced
 
-@typed_fields
 class DescribeClusterResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -57,6 +56,7 @@ class DescribeClusterResponse(Message):
         "cluster_authorized_operations": "int",
         "endpoint_type": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         cluster_id: str = "", controller_id: int = -1, brokers: Sequence[DescribeClusterBroker] = (),

@@ -3,26 +3,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_string,
     read_count, read_nullable_count, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class DescribeConfigsResource(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type": "int",
         "resource_name": "str",
         "configuration_keys": "Sequence[str] | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type: int = 0, resource_name: str = "", configuration_keys: Sequence[str] | None = (),
     ) -> None:
@@ -30,13 +30,13 @@ class DescribeConfigsResource(Message):
         self.resource_name = resource_name
         self.configuration_keys = configuration_keys
 
-@typed_fields
 class DescribeConfigsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resources": "Sequence[DescribeConfigsResource]",
         "include_synonyms": "bool",  # v1+
         "include_documentation": "bool",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, resources: Sequence[DescribeConfigsResource] = (), include_synonyms: bool = False,
         include_documentation: bool = False,
@@ -45,21 +45,20 @@ class DescribeConfigsRequest(Message):
         self.include_synonyms = include_synonyms
         self.include_documentation = include_documentation
 
-@typed_fields
 class DescribeConfigsSynonym(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "value": "str | None",
         "source": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", value: str | None = "", source: int = 0) -> None:
         self.name = name
         self.value = value
         self.source = source
 
-@typed_fields
 class DescribeConfigsResourceResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "value": "str | None",
         "read_only": "bool",
@@ -70,6 +69,7 @@ class DescribeConfigsResourceResult(Message):
         "documentation": "str | None",  # v3+
         "is_default": "bool",  # v0
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", value: str | None = "", read_only: bool = False, config_source: int = -1,
         is_sensitive: bool = False, synonyms: Sequence[DescribeConfigsSynonym] = (), config_type: int = 0,
@@ -85,15 +85,15 @@ class DescribeConfigsResourceResult(Message):
         self.documentation = documentation
         self.is_default = is_default
 
-@typed_fields
 class DescribeConfigsResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "resource_type": "int",
         "resource_name": "str",
         "configs": "Sequence[DescribeConfigsResourceResult]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "", resource_type: int = 0,
         resource_name: str = "", configs: Sequence[DescribeConfigsResourceResult] = (),
@@ -104,12 +104,12 @@ class DescribeConfigsResult(Message):
         self.resource_name = resource_name
         self.configs = configs
 
-@typed_fields
 class DescribeConfigsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[DescribeConfigsResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, results: Sequence[DescribeConfigsResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.results = results

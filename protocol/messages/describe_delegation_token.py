@@ -3,50 +3,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_count, read_compact_nullable_count,
     read_compact_string, read_count, read_nullable_count, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_count, write_compact_string, write_count,
     write_string,
 )
 
-@typed_fields
 class DescribeDelegationTokenOwner(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "principal_type": "str",
         "principal_name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, principal_type: str = "", principal_name: str = "") -> None:
         self.principal_type = principal_type
         self.principal_name = principal_name
 
-@typed_fields
 class DescribeDelegationTokenRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "owners": "Sequence[DescribeDelegationTokenOwner] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, owners: Sequence[DescribeDelegationTokenOwner] | None = ()) -> None:
         self.owners = owners
 
-@typed_fields
 class DescribedDelegationTokenRenewer(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "principal_type": "str",
         "principal_name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, principal_type: str = "", principal_name: str = "") -> None:
         self.principal_type = principal_type
         self.principal_name = principal_name
 
-@typed_fields
 class DescribedDelegationToken(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "principal_type": "str",
         "principal_name": "str",
         "issue_timestamp": "int",
@@ -58,6 +57,7 @@ class DescribedDelegationToken(Message):
         "token_requester_principal_type": "str",  # v3+
         "token_requester_principal_name": "str",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, principal_type: str = "", principal_name: str = "", issue_timestamp: int = 0, expiry_timestamp: int = 0,
         max_timestamp: int = 0, token_id: str = "", hmac: Buffer = b"",
@@ -75,13 +75,13 @@ class DescribedDelegationToken(Message):
         self.token_requester_principal_type = token_requester_principal_type
         self.token_requester_principal_name = token_requester_principal_name
 
-@typed_fields
 class DescribeDelegationTokenResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "tokens": "Sequence[DescribedDelegationToken]",
         "throttle_time_ms": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, tokens: Sequence[DescribedDelegationToken] = (),
         throttle_time_ms: int = 0,

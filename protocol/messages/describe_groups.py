@@ -3,32 +3,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_count, read_compact_nullable_string,
     read_compact_string, read_count, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_nullable_string, write_string,
 )
 
-@typed_fields
 class DescribeGroupsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "groups": "Sequence[str]",
         "include_authorized_operations": "bool",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(self, groups: Sequence[str] = (), include_authorized_operations: bool = False) -> None:
         self.groups = groups
         self.include_authorized_operations = include_authorized_operations
 
-@typed_fields
 class DescribedGroupMember(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "client_id": "str",
         "client_host": "str",
@@ -36,6 +35,7 @@ class DescribedGroupMember(Message):
         "member_assignment": "Buffer",
         "group_instance_id": "str | None",  # v4+
     }
+    __slots__ = FIELDS
     def __init__(
         self, member_id: str = "", client_id: str = "", client_host: str = "", member_metadata: Buffer = b"",
         member_assignment: Buffer = b"", group_instance_id: str | None = None,
@@ -47,9 +47,8 @@ class DescribedGroupMember(Message):
         self.member_assignment = member_assignment
         self.group_instance_id = group_instance_id
 
-@typed_fields
 class DescribedGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "group_id": "str",
         "group_state": "str",
@@ -59,6 +58,7 @@ class DescribedGroup(Message):
         "authorized_operations": "int",  # v3+
         "error_message": "str | None",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, group_id: str = "", group_state: str = "",
         protocol_type: str = "", protocol_data: str = "", members: Sequence[DescribedGroupMember] = (),
@@ -73,12 +73,12 @@ class DescribedGroup(Message):
         self.authorized_operations = authorized_operations
         self.error_message = error_message
 
-@typed_fields
 class DescribeGroupsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "groups": "Sequence[DescribedGroup]",
         "throttle_time_ms": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(self, groups: Sequence[DescribedGroup] = (), throttle_time_ms: int = 0) -> None:
         self.groups = groups
         self.throttle_time_ms = throttle_time_ms

@@ -3,44 +3,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_numbers, read_compact_string,
     read_count, read_nullable_count, read_numbers, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_string, write_count, write_numbers, write_string,
 )
 
-@typed_fields
 class DescribableLogDirTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class DescribeLogDirsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[DescribableLogDirTopic] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[DescribableLogDirTopic] | None = ()) -> None:
         self.topics = topics
 
-@typed_fields
 class DescribeLogDirsPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "partition_size": "int",
         "offset_lag": "int",
         "is_future_key": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, partition_size: int = 0, offset_lag: int = 0, is_future_key: bool = False,
     ) -> None:
@@ -49,19 +49,18 @@ class DescribeLogDirsPartition(Message):
         self.offset_lag = offset_lag
         self.is_future_key = is_future_key
 
-@typed_fields
 class DescribeLogDirsTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[DescribeLogDirsPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[DescribeLogDirsPartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class DescribeLogDirsResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "log_dir": "str",
         "topics": "Sequence[DescribeLogDirsTopic]",
@@ -69,6 +68,7 @@ class DescribeLogDirsResult(Message):
         "usable_bytes": "int",  # v4+
         "is_cordoned": "bool",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, log_dir: str = "", topics: Sequence[DescribeLogDirsTopic] = (),
         total_bytes: int = -1, usable_bytes: int = -1, is_cordoned: bool = False,
@@ -80,13 +80,13 @@ class DescribeLogDirsResult(Message):
         self.usable_bytes = usable_bytes
         self.is_cordoned = is_cordoned
 
-@typed_fields
 class DescribeLogDirsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "results": "Sequence[DescribeLogDirsResult]",
         "error_code": "ErrorCode",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, results: Sequence[DescribeLogDirsResult] = (),
         error_code: ErrorCode = ErrorCode.NONE,

@@ -3,39 +3,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_numbers, read_compact_string,
     skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class TopicRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partition_indexes": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partition_indexes: Sequence[int] = ()) -> None:
         self.name = name
         self.partition_indexes = partition_indexes
 
-@typed_fields
 class DescribeProducersRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[TopicRequest]",
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[TopicRequest] = ()) -> None:
         self.topics = topics
 
-@typed_fields
 class ProducerState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "producer_id": "int",
         "producer_epoch": "int",
         "last_sequence": "int",
@@ -43,6 +42,7 @@ class ProducerState(Message):
         "coordinator_epoch": "int",
         "current_txn_start_offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, producer_id: int = 0, producer_epoch: int = 0, last_sequence: int = -1, last_timestamp: int = -1,
         coordinator_epoch: int = 0, current_txn_start_offset: int = -1,
@@ -54,14 +54,14 @@ class ProducerState(Message):
         self.coordinator_epoch = coordinator_epoch
         self.current_txn_start_offset = current_txn_start_offset
 
-@typed_fields
 class PartitionResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "active_producers": "Sequence[ProducerState]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         active_producers: Sequence[ProducerState] = (),
@@ -71,22 +71,22 @@ class PartitionResponse(Message):
         self.error_message = error_message
         self.active_producers = active_producers
 
-@typed_fields
 class TopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[PartitionResponse]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[PartitionResponse] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class DescribeProducersResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "topics": "Sequence[TopicResponse]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, topics: Sequence[TopicResponse] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = topics

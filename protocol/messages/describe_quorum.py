@@ -3,53 +3,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0) -> None:
         self.partition_index = partition_index
 
-@typed_fields
 class TopicData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partitions": "Sequence[PartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partitions: Sequence[PartitionData] = ()) -> None:
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class DescribeQuorumRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[TopicData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[TopicData] = ()) -> None:
         self.topics = topics
 
-@typed_fields
 class ReplicaState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "replica_id": "int",
         "log_end_offset": "int",
         "last_fetch_timestamp": "int",  # v1+
         "last_caught_up_timestamp": "int",  # v1+
         "replica_directory_id": "UUID | None",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, replica_id: int = 0, log_end_offset: int = 0, last_fetch_timestamp: int = -1,
         last_caught_up_timestamp: int = -1, replica_directory_id: UUID | None = None,
@@ -60,9 +60,8 @@ class ReplicaState(Message):
         self.last_caught_up_timestamp = last_caught_up_timestamp
         self.replica_directory_id = replica_directory_id
 
-@typed_fields
 class ResponsePartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "leader_id": "int",
@@ -72,6 +71,7 @@ class ResponsePartitionData(Message):
         "observers": "Sequence[ReplicaState]",
         "error_message": "str | None",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, leader_id: int = 0,
         leader_epoch: int = 0, high_watermark: int = 0, current_voters: Sequence[ReplicaState] = (),
@@ -86,46 +86,46 @@ class ResponsePartitionData(Message):
         self.observers = observers
         self.error_message = error_message
 
-@typed_fields
 class ResponseTopicData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partitions": "Sequence[ResponsePartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partitions: Sequence[ResponsePartitionData] = ()) -> None:
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class Listener(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "host": "str",
         "port": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", host: str = "", port: int = 0) -> None:
         self.name = name
         self.host = host
         self.port = port
 
-@typed_fields
 class Node(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "listeners": "Sequence[Listener]",
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, listeners: Sequence[Listener] = ()) -> None:
         self.node_id = node_id
         self.listeners = listeners
 
-@typed_fields
 class DescribeQuorumResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "topics": "Sequence[ResponseTopicData]",
         "error_message": "str | None",  # v2+
         "nodes": "Sequence[Node]",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, topics: Sequence[ResponseTopicData] = (),
         error_message: str | None = "", nodes: Sequence[Node] = (),

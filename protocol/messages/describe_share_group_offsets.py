@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,42 +11,41 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class DescribeShareGroupOffsetsRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic_name = topic_name
         self.partitions = partitions
 
-@typed_fields
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[DescribeShareGroupOffsetsRequestTopic] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[DescribeShareGroupOffsetsRequestTopic] | None = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class DescribeShareGroupOffsetsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "groups": "Sequence[DescribeShareGroupOffsetsRequestGroup]",
     }
+    __slots__ = FIELDS
     def __init__(self, groups: Sequence[DescribeShareGroupOffsetsRequestGroup] = ()) -> None:
         self.groups = groups
 
-@typed_fields
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "start_offset": "int",
         "leader_epoch": "int",
@@ -54,6 +53,7 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
         "error_message": "str | None",
         "lag": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, start_offset: int = 0, leader_epoch: int = 0,
         error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None, lag: int = -1,
@@ -65,13 +65,13 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
         self.error_message = error_message
         self.lag = lag
 
-@typed_fields
 class DescribeShareGroupOffsetsResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "topic_id": "UUID | None",
         "partitions": "Sequence[DescribeShareGroupOffsetsResponsePartition]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic_name: str = "", topic_id: UUID | None = None,
         partitions: Sequence[DescribeShareGroupOffsetsResponsePartition] = (),
@@ -80,14 +80,14 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[DescribeShareGroupOffsetsResponseTopic]",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", topics: Sequence[DescribeShareGroupOffsetsResponseTopic] = (),
         error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
@@ -97,12 +97,12 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class DescribeShareGroupOffsetsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "groups": "Sequence[DescribeShareGroupOffsetsResponseGroup]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, groups: Sequence[DescribeShareGroupOffsetsResponseGroup] = (),
     ) -> None:

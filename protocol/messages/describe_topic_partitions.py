@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,36 +11,36 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_numbers, read_compact_nullable_string,
     read_compact_numbers, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class TopicRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-@typed_fields
 class Cursor(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_name": "str",
         "partition_index": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_name: str = "", partition_index: int = 0) -> None:
         self.topic_name = topic_name
         self.partition_index = partition_index
 
-@typed_fields
 class DescribeTopicPartitionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[TopicRequest]",
         "response_partition_limit": "int",
         "cursor": "Cursor | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, topics: Sequence[TopicRequest] = (), response_partition_limit: int = 2000, cursor: Cursor | None = None,
     ) -> None:
@@ -48,9 +48,8 @@ class DescribeTopicPartitionsRequest(Message):
         self.response_partition_limit = response_partition_limit
         self.cursor = cursor
 
-@typed_fields
 class DescribeTopicPartitionsResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "partition_index": "int",
         "leader_id": "int",
@@ -61,6 +60,7 @@ class DescribeTopicPartitionsResponsePartition(Message):
         "last_known_elr": "Sequence[int] | None",
         "offline_replicas": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, partition_index: int = 0, leader_id: int = 0,
         leader_epoch: int = -1, replica_nodes: Sequence[int] = (), isr_nodes: Sequence[int] = (),
@@ -77,9 +77,8 @@ class DescribeTopicPartitionsResponsePartition(Message):
         self.last_known_elr = last_known_elr
         self.offline_replicas = offline_replicas
 
-@typed_fields
 class DescribeTopicPartitionsResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "name": "str | None",
         "topic_id": "UUID | None",
@@ -87,6 +86,7 @@ class DescribeTopicPartitionsResponseTopic(Message):
         "partitions": "Sequence[DescribeTopicPartitionsResponsePartition]",
         "topic_authorized_operations": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, name: str | None = "", topic_id: UUID | None = None,
         is_internal: bool = False, partitions: Sequence[DescribeTopicPartitionsResponsePartition] = (),
@@ -99,13 +99,13 @@ class DescribeTopicPartitionsResponseTopic(Message):
         self.partitions = partitions
         self.topic_authorized_operations = topic_authorized_operations
 
-@typed_fields
 class DescribeTopicPartitionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "topics": "Sequence[DescribeTopicPartitionsResponseTopic]",
         "next_cursor": "Cursor | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, topics: Sequence[DescribeTopicPartitionsResponseTopic] = (),
         next_cursor: Cursor | None = None,

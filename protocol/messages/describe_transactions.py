@@ -3,34 +3,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_string, write_numbers
 
-@typed_fields
 class DescribeTransactionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_ids": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(self, transactional_ids: Sequence[str] = ()) -> None:
         self.transactional_ids = transactional_ids
 
-@typed_fields
 class TopicData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class TransactionState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "transactional_id": "str",
         "transaction_state": "str",
@@ -40,6 +39,7 @@ class TransactionState(Message):
         "producer_epoch": "int",
         "topics": "Sequence[TopicData]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, transactional_id: str = "", transaction_state: str = "",
         transaction_timeout_ms: int = 0, transaction_start_time_ms: int = 0, producer_id: int = 0,
@@ -54,12 +54,12 @@ class TransactionState(Message):
         self.producer_epoch = producer_epoch
         self.topics = topics
 
-@typed_fields
 class DescribeTransactionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "transaction_states": "Sequence[TransactionState]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, transaction_states: Sequence[TransactionState] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.transaction_states = transaction_states

@@ -3,50 +3,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_string,
     skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string
 
-@typed_fields
 class UserName(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-@typed_fields
 class DescribeUserScramCredentialsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "users": "Sequence[UserName] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, users: Sequence[UserName] | None = ()) -> None:
         self.users = users
 
-@typed_fields
 class CredentialInfo(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "mechanism": "int",
         "iterations": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, mechanism: int = 0, iterations: int = 0) -> None:
         self.mechanism = mechanism
         self.iterations = iterations
 
-@typed_fields
 class DescribeUserScramCredentialsResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "user": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "credential_infos": "Sequence[CredentialInfo]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, user: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         credential_infos: Sequence[CredentialInfo] = (),
@@ -56,14 +56,14 @@ class DescribeUserScramCredentialsResult(Message):
         self.error_message = error_message
         self.credential_infos = credential_infos
 
-@typed_fields
 class DescribeUserScramCredentialsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "results": "Sequence[DescribeUserScramCredentialsResult]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         results: Sequence[DescribeUserScramCredentialsResult] = (),

@@ -3,36 +3,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, read_count, read_nullable_count, read_nullable_string, read_numbers, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_numbers, write_string,
 )
 
-@typed_fields
 class TopicPartitions(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class ElectLeadersRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_partitions": "Sequence[TopicPartitions] | None",
         "timeout_ms": "int",
         "election_type": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic_partitions: Sequence[TopicPartitions] | None = (), timeout_ms: int = 60000, election_type: int = 0,
     ) -> None:
@@ -40,13 +40,13 @@ class ElectLeadersRequest(Message):
         self.timeout_ms = timeout_ms
         self.election_type = election_type
 
-@typed_fields
 class PartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_id": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_id: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:
@@ -54,23 +54,23 @@ class PartitionResult(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class ReplicaElectionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partition_result": "Sequence[PartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partition_result: Sequence[PartitionResult] = ()) -> None:
         self.topic = topic
         self.partition_result = partition_result
 
-@typed_fields
 class ElectLeadersResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "replica_election_results": "Sequence[ReplicaElectionResult]",
         "error_code": "ErrorCode",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, replica_election_results: Sequence[ReplicaElectionResult] = (),
         error_code: ErrorCode = ErrorCode.NONE,

@@ -3,21 +3,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_string, read_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_string, write_string
 
-@typed_fields
 class EndTxnRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str",
         "producer_id": "int",
         "producer_epoch": "int",
         "committed": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, transactional_id: str = "", producer_id: int = 0, producer_epoch: int = 0, committed: bool = False,
     ) -> None:
@@ -26,14 +26,14 @@ class EndTxnRequest(Message):
         self.producer_epoch = producer_epoch
         self.committed = committed
 
-@typed_fields
 class EndTxnResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "producer_id": "int",  # v5+
         "producer_epoch": "int",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, producer_id: int = -1,
         producer_epoch: int = -1,

@@ -3,30 +3,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_bytes, read_compact_bytes, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_bytes, write_compact_bytes
 
-@typed_fields
 class ExpireDelegationTokenRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "hmac": "Buffer",
         "expiry_time_period_ms": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, hmac: Buffer = b"", expiry_time_period_ms: int = 0) -> None:
         self.hmac = hmac
         self.expiry_time_period_ms = expiry_time_period_ms
 
-@typed_fields
 class ExpireDelegationTokenResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "expiry_timestamp_ms": "int",
         "throttle_time_ms": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, expiry_timestamp_ms: int = 0, throttle_time_ms: int = 0,
     ) -> None:

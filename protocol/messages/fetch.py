@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -12,15 +12,14 @@ from protocol.readers import (
     read_compact_nullable_string, read_compact_numbers, read_compact_string, read_count, read_nullable_bytes,
     read_nullable_count, read_numbers, read_string, read_tag, read_tags, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, RecordData, typed_fields
+from protocol.types import Buffer, Fields, Message, RecordData
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_numbers, write_string, write_tags,
 )
 
-@typed_fields
 class FetchPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
         "fetch_offset": "int",
         "partition_max_bytes": "int",
@@ -30,6 +29,7 @@ class FetchPartition(Message):
         "replica_directory_id": "UUID | None",  # v17+
         "high_watermark": "int",  # v18+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition: int = 0, fetch_offset: int = 0, partition_max_bytes: int = 0, log_start_offset: int = -1,
         current_leader_epoch: int = -1, last_fetched_epoch: int = -1, replica_directory_id: UUID | None = None,
@@ -44,13 +44,13 @@ class FetchPartition(Message):
         self.replica_directory_id = replica_directory_id
         self.high_watermark = high_watermark
 
-@typed_fields
 class FetchTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",  # v0-12
         "partitions": "Sequence[FetchPartition]",
         "topic_id": "UUID | None",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topic: str = "", partitions: Sequence[FetchPartition] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -58,31 +58,30 @@ class FetchTopic(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class ForgottenTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",  # v7-12
         "partitions": "Sequence[int]",
         "topic_id": "UUID | None",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[int] = (), topic_id: UUID | None = None) -> None:
         self.topic = topic
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class ReplicaState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "replica_id": "int",
         "replica_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, replica_id: int = -1, replica_epoch: int = -1) -> None:
         self.replica_id = replica_id
         self.replica_epoch = replica_epoch
 
-@typed_fields
 class FetchRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "replica_id": "int",  # v0-14
         "max_wait_ms": "int",
         "min_bytes": "int",
@@ -96,6 +95,7 @@ class FetchRequest(Message):
         "cluster_id": "str | None",  # v12+
         "replica_state": "ReplicaState",  # v15+
     }
+    __slots__ = FIELDS
     def __init__(
         self, replica_id: int = -1, max_wait_ms: int = 0, min_bytes: int = 0, max_bytes: int = 2147483647,
         isolation_level: int = 0, topics: Sequence[FetchTopic] = (), session_id: int = 0, session_epoch: int = -1,
@@ -115,49 +115,48 @@ class FetchRequest(Message):
         self.cluster_id = cluster_id
         self.replica_state = replica_state
 
-@typed_fields
 class AbortedTransaction(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "producer_id": "int",
         "first_offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, producer_id: int = 0, first_offset: int = 0) -> None:
         self.producer_id = producer_id
         self.first_offset = first_offset
 
-@typed_fields
 class EpochEndOffset(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "epoch": "int",
         "end_offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, epoch: int = -1, end_offset: int = -1) -> None:
         self.epoch = epoch
         self.end_offset = end_offset
 
-@typed_fields
 class LeaderIdAndEpoch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "leader_id": "int",
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class SnapshotId(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "end_offset": "int",
         "epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, end_offset: int = -1, epoch: int = -1) -> None:
         self.end_offset = end_offset
         self.epoch = epoch
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "high_watermark": "int",
@@ -170,6 +169,7 @@ class PartitionData(Message):
         "current_leader": "LeaderIdAndEpoch",  # v12+
         "snapshot_id": "SnapshotId",  # v12+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, high_watermark: int = 0,
         last_stable_offset: int = -1, aborted_transactions: Sequence[AbortedTransaction] | None = (),
@@ -189,41 +189,41 @@ class PartitionData(Message):
         self.current_leader = current_leader
         self.snapshot_id = snapshot_id
 
-@typed_fields
 class FetchableTopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",  # v0-12
         "partitions": "Sequence[PartitionData]",
         "topic_id": "UUID | None",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[PartitionData] = (), topic_id: UUID | None = None) -> None:
         self.topic = topic
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class NodeEndpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.rack = rack
 
-@typed_fields
 class FetchResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",  # v1+
         "responses": "Sequence[FetchableTopicResponse]",
         "error_code": "ErrorCode",  # v7+
         "session_id": "int",  # v7+
         "node_endpoints": "Sequence[NodeEndpoint]",  # v16+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, responses: Sequence[FetchableTopicResponse] = (),
         error_code: ErrorCode = ErrorCode.NONE, session_id: int = 0, node_endpoints: Sequence[NodeEndpoint] = (),

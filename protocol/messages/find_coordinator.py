@@ -3,34 +3,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_nullable_string,
     read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_nullable_string,
     write_string,
 )
 
-@typed_fields
 class FindCoordinatorRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",  # v0-3
         "key_type": "int",  # v1+
         "coordinator_keys": "Sequence[str]",  # v4+
     }
+    __slots__ = FIELDS
     def __init__(self, key: str = "", key_type: int = 0, coordinator_keys: Sequence[str] = ()) -> None:
         self.key = key
         self.key_type = key_type
         self.coordinator_keys = coordinator_keys
 
-@typed_fields
 class Coordinator(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",
         "node_id": "int",
         "host": "str",
@@ -38,6 +37,7 @@ class Coordinator(Message):
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, key: str = "", node_id: int = 0, host: str = "", port: int = 0, error_code: ErrorCode = ErrorCode.NONE,
         error_message: str | None = "",
@@ -49,9 +49,8 @@ class Coordinator(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class FindCoordinatorResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",  # v0-3
         "node_id": "int",  # v0-3
         "host": "str",  # v0-3
@@ -60,6 +59,7 @@ class FindCoordinatorResponse(Message):
         "error_message": "str | None",  # v1-3
         "coordinators": "Sequence[Coordinator]",  # v4+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, node_id: int = 0, host: str = "", port: int = 0,
         throttle_time_ms: int = 0, error_message: str | None = "", coordinators: Sequence[Coordinator] = (),

@@ -3,27 +3,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, uuid_bytes, write_compact_count, write_compact_string, write_numbers
 
-@typed_fields
 class GetTelemetrySubscriptionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "client_instance_id": "UUID | None",
     }
+    __slots__ = FIELDS
     def __init__(self, client_instance_id: UUID | None = None) -> None:
         self.client_instance_id = client_instance_id
 
-@typed_fields
 class GetTelemetrySubscriptionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "client_instance_id": "UUID | None",
@@ -34,6 +33,7 @@ class GetTelemetrySubscriptionsResponse(Message):
         "delta_temporality": "bool",
         "requested_metrics": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, client_instance_id: UUID | None = None,
         subscription_id: int = 0, accepted_compression_types: Sequence[int] = (), push_interval_ms: int = 0,

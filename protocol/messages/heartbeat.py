@@ -3,25 +3,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_nullable_string, read_compact_string, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_nullable_string, write_compact_string, write_nullable_string, write_string,
 )
 
-@typed_fields
 class HeartbeatRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "generation_id": "int",
         "member_id": "str",
         "group_instance_id": "str | None",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", generation_id: int = 0, member_id: str = "", group_instance_id: str | None = None,
     ) -> None:
@@ -30,12 +30,12 @@ class HeartbeatRequest(Message):
         self.member_id = member_id
         self.group_instance_id = group_instance_id
 
-@typed_fields
 class HeartbeatResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "throttle_time_ms": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(self, error_code: ErrorCode = ErrorCode.NONE, throttle_time_ms: int = 0) -> None:
         self.error_code = error_code
         self.throttle_time_ms = throttle_time_ms

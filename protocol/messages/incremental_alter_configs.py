@@ -3,38 +3,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class AlterableConfig(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "config_operation": "int",
         "value": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", config_operation: int = 0, value: str | None = "") -> None:
         self.name = name
         self.config_operation = config_operation
         self.value = value
 
-@typed_fields
 class AlterConfigsResource(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_type": "int",
         "resource_name": "str",
         "configs": "Sequence[AlterableConfig]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, resource_type: int = 0, resource_name: str = "", configs: Sequence[AlterableConfig] = (),
     ) -> None:
@@ -42,24 +42,24 @@ class AlterConfigsResource(Message):
         self.resource_name = resource_name
         self.configs = configs
 
-@typed_fields
 class IncrementalAlterConfigsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resources": "Sequence[AlterConfigsResource]",
         "validate_only": "bool",
     }
+    __slots__ = FIELDS
     def __init__(self, resources: Sequence[AlterConfigsResource] = (), validate_only: bool = False) -> None:
         self.resources = resources
         self.validate_only = validate_only
 
-@typed_fields
 class AlterConfigsResourceResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "resource_type": "int",
         "resource_name": "str",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "", resource_type: int = 0,
         resource_name: str = "",
@@ -69,12 +69,12 @@ class AlterConfigsResourceResponse(Message):
         self.resource_type = resource_type
         self.resource_name = resource_name
 
-@typed_fields
 class IncrementalAlterConfigsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "responses": "Sequence[AlterConfigsResourceResponse]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, responses: Sequence[AlterConfigsResourceResponse] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.responses = responses

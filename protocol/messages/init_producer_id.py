@@ -3,16 +3,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_nullable_string, read_nullable_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_nullable_string, write_nullable_string
 
-@typed_fields
 class InitProducerIdRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str | None",
         "transaction_timeout_ms": "int",
         "producer_id": "int",  # v3+
@@ -20,6 +19,7 @@ class InitProducerIdRequest(Message):
         "enable2_pc": "bool",  # v6+
         "keep_prepared_txn": "bool",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, transactional_id: str | None = "", transaction_timeout_ms: int = 0, producer_id: int = -1,
         producer_epoch: int = -1, enable2_pc: bool = False, keep_prepared_txn: bool = False,
@@ -31,9 +31,8 @@ class InitProducerIdRequest(Message):
         self.enable2_pc = enable2_pc
         self.keep_prepared_txn = keep_prepared_txn
 
-@typed_fields
 class InitProducerIdResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "producer_id": "int",
@@ -41,6 +40,7 @@ class InitProducerIdResponse(Message):
         "ongoing_txn_producer_id": "int",  # v6+
         "ongoing_txn_producer_epoch": "int",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, producer_id: int = -1,
         producer_epoch: int = 0, ongoing_txn_producer_id: int = -1, ongoing_txn_producer_epoch: int = -1,

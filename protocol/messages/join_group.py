@@ -3,32 +3,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_count, read_compact_nullable_string,
     read_compact_string, read_count, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_nullable_string, write_string,
 )
 
-@typed_fields
 class JoinGroupRequestProtocol(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "metadata": "Buffer",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", metadata: Buffer = b"") -> None:
         self.name = name
         self.metadata = metadata
 
-@typed_fields
 class JoinGroupRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "session_timeout_ms": "int",
         "member_id": "str",
@@ -38,6 +37,7 @@ class JoinGroupRequest(Message):
         "group_instance_id": "str | None",  # v5+
         "reason": "str | None",  # v8+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", session_timeout_ms: int = 0, member_id: str = "", protocol_type: str = "",
         protocols: Sequence[JoinGroupRequestProtocol] = (), rebalance_timeout_ms: int = -1,
@@ -52,21 +52,20 @@ class JoinGroupRequest(Message):
         self.group_instance_id = group_instance_id
         self.reason = reason
 
-@typed_fields
 class JoinGroupResponseMember(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "metadata": "Buffer",
         "group_instance_id": "str | None",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(self, member_id: str = "", metadata: Buffer = b"", group_instance_id: str | None = None) -> None:
         self.member_id = member_id
         self.metadata = metadata
         self.group_instance_id = group_instance_id
 
-@typed_fields
 class JoinGroupResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "generation_id": "int",
         "protocol_name": "str | None",
@@ -77,6 +76,7 @@ class JoinGroupResponse(Message):
         "protocol_type": "str | None",  # v7+
         "skip_assignment": "bool",  # v9+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, generation_id: int = -1, protocol_name: str | None = "",
         leader: str = "", member_id: str = "", members: Sequence[JoinGroupResponseMember] = (),

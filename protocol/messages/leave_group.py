@@ -3,50 +3,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class MemberIdentity(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "group_instance_id": "str | None",
         "reason": "str | None",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(self, member_id: str = "", group_instance_id: str | None = None, reason: str | None = None) -> None:
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.reason = reason
 
-@typed_fields
 class LeaveGroupRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "member_id": "str",  # v0-2
         "members": "Sequence[MemberIdentity]",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", member_id: str = "", members: Sequence[MemberIdentity] = ()) -> None:
         self.group_id = group_id
         self.member_id = member_id
         self.members = members
 
-@typed_fields
 class MemberResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "group_instance_id": "str | None",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, member_id: str = "", group_instance_id: str | None = "", error_code: ErrorCode = ErrorCode.NONE,
     ) -> None:
@@ -54,13 +54,13 @@ class MemberResponse(Message):
         self.group_instance_id = group_instance_id
         self.error_code = error_code
 
-@typed_fields
 class LeaveGroupResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "throttle_time_ms": "int",  # v1+
         "members": "Sequence[MemberResponse]",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, throttle_time_ms: int = 0, members: Sequence[MemberResponse] = (),
     ) -> None:

@@ -3,38 +3,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_string, write_numbers
 
-@typed_fields
 class ListConfigResourcesRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_types": "Sequence[int]",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(self, resource_types: Sequence[int] = ()) -> None:
         self.resource_types = resource_types
 
-@typed_fields
 class ConfigResource(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "resource_name": "str",
         "resource_type": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(self, resource_name: str = "", resource_type: int = 16) -> None:
         self.resource_name = resource_name
         self.resource_type = resource_type
 
-@typed_fields
 class ListConfigResourcesResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "config_resources": "Sequence[ConfigResource]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE,
         config_resources: Sequence[ConfigResource] = (),

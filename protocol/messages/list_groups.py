@@ -3,31 +3,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_count, read_compact_string, read_count, read_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_string, write_count, write_string
 
-@typed_fields
 class ListGroupsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "states_filter": "Sequence[str]",  # v4+
         "types_filter": "Sequence[str]",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(self, states_filter: Sequence[str] = (), types_filter: Sequence[str] = ()) -> None:
         self.states_filter = states_filter
         self.types_filter = types_filter
 
-@typed_fields
 class ListedGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "protocol_type": "str",
         "group_state": "str",  # v4+
         "group_type": "str",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", protocol_type: str = "", group_state: str = "", group_type: str = "",
     ) -> None:
@@ -36,13 +36,13 @@ class ListedGroup(Message):
         self.group_state = group_state
         self.group_type = group_type
 
-@typed_fields
 class ListGroupsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "groups": "Sequence[ListedGroup]",
         "throttle_time_ms": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, groups: Sequence[ListedGroup] = (), throttle_time_ms: int = 0,
     ) -> None:

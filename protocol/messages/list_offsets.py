@@ -3,25 +3,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_string, read_count, read_numbers, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_string, write_count, write_numbers, write_string,
 )
 
-@typed_fields
 class ListOffsetsPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "timestamp": "int",
         "current_leader_epoch": "int",  # v4+
         "max_num_offsets": "int",  # v0
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, timestamp: int = 0, current_leader_epoch: int = -1, max_num_offsets: int = 0,
     ) -> None:
@@ -30,24 +30,24 @@ class ListOffsetsPartition(Message):
         self.current_leader_epoch = current_leader_epoch
         self.max_num_offsets = max_num_offsets
 
-@typed_fields
 class ListOffsetsTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[ListOffsetsPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[ListOffsetsPartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class ListOffsetsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "replica_id": "int",
         "topics": "Sequence[ListOffsetsTopic]",
         "isolation_level": "int",  # v2+
         "timeout_ms": "int",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, replica_id: int = 0, topics: Sequence[ListOffsetsTopic] = (), isolation_level: int = 0,
         timeout_ms: int = 0,
@@ -57,9 +57,8 @@ class ListOffsetsRequest(Message):
         self.isolation_level = isolation_level
         self.timeout_ms = timeout_ms
 
-@typed_fields
 class ListOffsetsPartitionResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "timestamp": "int",  # v1+
@@ -67,6 +66,7 @@ class ListOffsetsPartitionResponse(Message):
         "leader_epoch": "int",  # v4+
         "old_style_offsets": "Sequence[int]",  # v0
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, timestamp: int = -1, offset: int = -1,
         leader_epoch: int = -1, old_style_offsets: Sequence[int] = (),
@@ -78,22 +78,22 @@ class ListOffsetsPartitionResponse(Message):
         self.leader_epoch = leader_epoch
         self.old_style_offsets = old_style_offsets
 
-@typed_fields
 class ListOffsetsTopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[ListOffsetsPartitionResponse]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[ListOffsetsPartitionResponse] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class ListOffsetsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[ListOffsetsTopicResponse]",
         "throttle_time_ms": "int",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[ListOffsetsTopicResponse] = (), throttle_time_ms: int = 0) -> None:
         self.topics = topics
         self.throttle_time_ms = throttle_time_ms

@@ -3,46 +3,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class ListPartitionReassignmentsTopics(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partition_indexes": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partition_indexes: Sequence[int] = ()) -> None:
         self.name = name
         self.partition_indexes = partition_indexes
 
-@typed_fields
 class ListPartitionReassignmentsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "timeout_ms": "int",
         "topics": "Sequence[ListPartitionReassignmentsTopics] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, timeout_ms: int = 60000, topics: Sequence[ListPartitionReassignmentsTopics] | None = ()) -> None:
         self.timeout_ms = timeout_ms
         self.topics = topics
 
-@typed_fields
 class OngoingPartitionReassignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "replicas": "Sequence[int]",
         "adding_replicas": "Sequence[int]",
         "removing_replicas": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, replicas: Sequence[int] = (), adding_replicas: Sequence[int] = (),
         removing_replicas: Sequence[int] = (),
@@ -52,24 +52,24 @@ class OngoingPartitionReassignment(Message):
         self.adding_replicas = adding_replicas
         self.removing_replicas = removing_replicas
 
-@typed_fields
 class OngoingTopicReassignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[OngoingPartitionReassignment]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[OngoingPartitionReassignment] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class ListPartitionReassignmentsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "topics": "Sequence[OngoingTopicReassignment]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         topics: Sequence[OngoingTopicReassignment] = (),

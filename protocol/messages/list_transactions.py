@@ -3,26 +3,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_numbers, read_compact_string,
     skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class ListTransactionsRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "state_filters": "Sequence[str]",
         "producer_id_filters": "Sequence[int]",
         "duration_filter": "int",  # v1+
         "transactional_id_pattern": "str | None",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, state_filters: Sequence[str] = (), producer_id_filters: Sequence[int] = (), duration_filter: int = -1,
         transactional_id_pattern: str | None = None,
@@ -32,26 +32,26 @@ class ListTransactionsRequest(Message):
         self.duration_filter = duration_filter
         self.transactional_id_pattern = transactional_id_pattern
 
-@typed_fields
 class TransactionState(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str",
         "producer_id": "int",
         "transaction_state": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, transactional_id: str = "", producer_id: int = 0, transaction_state: str = "") -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         self.transaction_state = transaction_state
 
-@typed_fields
 class ListTransactionsResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "unknown_state_filters": "Sequence[str]",
         "transaction_states": "Sequence[TransactionState]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE,
         unknown_state_filters: Sequence[str] = (), transaction_states: Sequence[TransactionState] = (),

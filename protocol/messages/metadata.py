@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -12,30 +12,30 @@ from protocol.readers import (
     read_compact_string, read_count, read_nullable_count, read_nullable_string, read_numbers, read_string, skip_tags,
     uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_numbers, write_string,
 )
 
-@typed_fields
 class MetadataRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str | None",
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(self, name: str | None = "", topic_id: UUID | None = None) -> None:
         self.name = name
         self.topic_id = topic_id
 
-@typed_fields
 class MetadataRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[MetadataRequestTopic] | None",
         "allow_auto_topic_creation": "bool",  # v4+
         "include_cluster_authorized_operations": "bool",  # v8-10
         "include_topic_authorized_operations": "bool",  # v8+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topics: Sequence[MetadataRequestTopic] | None = (), allow_auto_topic_creation: bool = True,
         include_cluster_authorized_operations: bool = False, include_topic_authorized_operations: bool = False,
@@ -45,23 +45,22 @@ class MetadataRequest(Message):
         self.include_cluster_authorized_operations = include_cluster_authorized_operations
         self.include_topic_authorized_operations = include_topic_authorized_operations
 
-@typed_fields
 class MetadataResponseBroker(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.rack = rack
 
-@typed_fields
 class MetadataResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "partition_index": "int",
         "leader_id": "int",
@@ -70,6 +69,7 @@ class MetadataResponsePartition(Message):
         "offline_replicas": "Sequence[int]",  # v5+
         "leader_epoch": "int",  # v7+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, partition_index: int = 0, leader_id: int = 0,
         replica_nodes: Sequence[int] = (), isr_nodes: Sequence[int] = (), offline_replicas: Sequence[int] = (),
@@ -83,9 +83,8 @@ class MetadataResponsePartition(Message):
         self.offline_replicas = offline_replicas
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class MetadataResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "name": "str | None",
         "partitions": "Sequence[MetadataResponsePartition]",
@@ -93,6 +92,7 @@ class MetadataResponseTopic(Message):
         "topic_authorized_operations": "int",  # v8+
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, name: str | None = "",
         partitions: Sequence[MetadataResponsePartition] = (), is_internal: bool = False,
@@ -105,9 +105,8 @@ class MetadataResponseTopic(Message):
         self.topic_authorized_operations = topic_authorized_operations
         self.topic_id = topic_id
 
-@typed_fields
 class MetadataResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "brokers": "Sequence[MetadataResponseBroker]",
         "topics": "Sequence[MetadataResponseTopic]",
         "controller_id": "int",  # v1+
@@ -116,6 +115,7 @@ class MetadataResponse(Message):
         "cluster_authorized_operations": "int",  # v8-10
         "error_code": "ErrorCode",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(
         self, brokers: Sequence[MetadataResponseBroker] = (), topics: Sequence[MetadataResponseTopic] = (),
         controller_id: int = -1, cluster_id: str | None = None, throttle_time_ms: int = 0,

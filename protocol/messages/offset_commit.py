@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,21 +11,21 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class OffsetCommitRequestPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "committed_offset": "int",
         "committed_metadata": "str | None",
         "committed_leader_epoch": "int",  # v6+
         "commit_timestamp": "int",  # v1
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, committed_offset: int = 0, committed_metadata: str | None = "",
         committed_leader_epoch: int = -1, commit_timestamp: int = 0,
@@ -36,13 +36,13 @@ class OffsetCommitRequestPartition(Message):
         self.committed_leader_epoch = committed_leader_epoch
         self.commit_timestamp = commit_timestamp
 
-@typed_fields
 class OffsetCommitRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-9
         "partitions": "Sequence[OffsetCommitRequestPartition]",
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: Sequence[OffsetCommitRequestPartition] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -50,9 +50,8 @@ class OffsetCommitRequestTopic(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class OffsetCommitRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "generation_id_or_member_epoch": "int",  # v1+
         "member_id": "str",  # v1+
@@ -60,6 +59,7 @@ class OffsetCommitRequest(Message):
         "topics": "Sequence[OffsetCommitRequestTopic]",
         "group_instance_id": "str | None",  # v7+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", generation_id_or_member_epoch: int = -1, member_id: str = "",
         retention_time_ms: int = -1, topics: Sequence[OffsetCommitRequestTopic] = (),
@@ -72,23 +72,23 @@ class OffsetCommitRequest(Message):
         self.topics = topics
         self.group_instance_id = group_instance_id
 
-@typed_fields
 class OffsetCommitResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
-@typed_fields
 class OffsetCommitResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-9
         "partitions": "Sequence[OffsetCommitResponsePartition]",
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: Sequence[OffsetCommitResponsePartition] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -96,12 +96,12 @@ class OffsetCommitResponseTopic(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class OffsetCommitResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[OffsetCommitResponseTopic]",
         "throttle_time_ms": "int",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[OffsetCommitResponseTopic] = (), throttle_time_ms: int = 0) -> None:
         self.topics = topics
         self.throttle_time_ms = throttle_time_ms

@@ -3,68 +3,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_count, read_string
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_count, write_string
 
-@typed_fields
 class OffsetDeleteRequestPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0) -> None:
         self.partition_index = partition_index
 
-@typed_fields
 class OffsetDeleteRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[OffsetDeleteRequestPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[OffsetDeleteRequestPartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class OffsetDeleteRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[OffsetDeleteRequestTopic]",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[OffsetDeleteRequestTopic] = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class OffsetDeleteResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
-@typed_fields
 class OffsetDeleteResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[OffsetDeleteResponsePartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[OffsetDeleteResponsePartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class OffsetDeleteResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "throttle_time_ms": "int",
         "topics": "Sequence[OffsetDeleteResponseTopic]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, throttle_time_ms: int = 0,
         topics: Sequence[OffsetDeleteResponseTopic] = (),

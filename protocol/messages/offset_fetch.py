@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -12,42 +12,42 @@ from protocol.readers import (
     read_compact_string, read_count, read_nullable_count, read_nullable_string, read_numbers, read_string, skip_tags,
     uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_numbers, write_string,
 )
 
-@typed_fields
 class OffsetFetchRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partition_indexes": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partition_indexes: Sequence[int] = ()) -> None:
         self.name = name
         self.partition_indexes = partition_indexes
 
-@typed_fields
 class OffsetFetchRequestTopics(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v8-9
         "partition_indexes": "Sequence[int]",
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partition_indexes: Sequence[int] = (), topic_id: UUID | None = None) -> None:
         self.name = name
         self.partition_indexes = partition_indexes
         self.topic_id = topic_id
 
-@typed_fields
 class OffsetFetchRequestGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[OffsetFetchRequestTopics] | None",
         "member_id": "str | None",  # v9+
         "member_epoch": "int",  # v9+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", topics: Sequence[OffsetFetchRequestTopics] | None = (), member_id: str | None = None,
         member_epoch: int = -1,
@@ -57,14 +57,14 @@ class OffsetFetchRequestGroup(Message):
         self.member_id = member_id
         self.member_epoch = member_epoch
 
-@typed_fields
 class OffsetFetchRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",  # v0-7
         "topics": "Sequence[OffsetFetchRequestTopic] | None",  # v0-7
         "require_stable": "bool",  # v7+
         "groups": "Sequence[OffsetFetchRequestGroup]",  # v8+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", topics: Sequence[OffsetFetchRequestTopic] | None = (), require_stable: bool = False,
         groups: Sequence[OffsetFetchRequestGroup] = (),
@@ -74,15 +74,15 @@ class OffsetFetchRequest(Message):
         self.require_stable = require_stable
         self.groups = groups
 
-@typed_fields
 class OffsetFetchResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "committed_offset": "int",
         "metadata": "str | None",
         "error_code": "ErrorCode",
         "committed_leader_epoch": "int",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, committed_offset: int = 0, metadata: str | None = "",
         error_code: ErrorCode = ErrorCode.NONE, committed_leader_epoch: int = -1,
@@ -93,25 +93,25 @@ class OffsetFetchResponsePartition(Message):
         self.error_code = error_code
         self.committed_leader_epoch = committed_leader_epoch
 
-@typed_fields
 class OffsetFetchResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[OffsetFetchResponsePartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[OffsetFetchResponsePartition] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class OffsetFetchResponsePartitions(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "committed_offset": "int",
         "committed_leader_epoch": "int",
         "metadata": "str | None",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, committed_offset: int = 0, committed_leader_epoch: int = -1,
         metadata: str | None = "", error_code: ErrorCode = ErrorCode.NONE,
@@ -122,13 +122,13 @@ class OffsetFetchResponsePartitions(Message):
         self.metadata = metadata
         self.error_code = error_code
 
-@typed_fields
 class OffsetFetchResponseTopics(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v8-9
         "partitions": "Sequence[OffsetFetchResponsePartitions]",
         "topic_id": "UUID | None",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: Sequence[OffsetFetchResponsePartitions] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -136,13 +136,13 @@ class OffsetFetchResponseTopics(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class OffsetFetchResponseGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[OffsetFetchResponseTopics]",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", topics: Sequence[OffsetFetchResponseTopics] = (),
         error_code: ErrorCode = ErrorCode.NONE,
@@ -151,14 +151,14 @@ class OffsetFetchResponseGroup(Message):
         self.topics = topics
         self.error_code = error_code
 
-@typed_fields
 class OffsetFetchResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[OffsetFetchResponseTopic]",  # v0-7
         "error_code": "ErrorCode",  # v2-7
         "throttle_time_ms": "int",  # v3+
         "groups": "Sequence[OffsetFetchResponseGroup]",  # v8+
     }
+    __slots__ = FIELDS
     def __init__(
         self, topics: Sequence[OffsetFetchResponseTopic] = (), error_code: ErrorCode = ErrorCode.NONE,
         throttle_time_ms: int = 0, groups: Sequence[OffsetFetchResponseGroup] = (),

@@ -3,53 +3,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_count, read_compact_string, read_count, read_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_string, write_count, write_string
 
-@typed_fields
 class OffsetForLeaderPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
         "current_leader_epoch": "int",  # v2+
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition: int = 0, current_leader_epoch: int = -1, leader_epoch: int = 0) -> None:
         self.partition = partition
         self.current_leader_epoch = current_leader_epoch
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class OffsetForLeaderTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[OffsetForLeaderPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[OffsetForLeaderPartition] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class OffsetForLeaderEpochRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topics": "Sequence[OffsetForLeaderTopic]",
         "replica_id": "int",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(self, topics: Sequence[OffsetForLeaderTopic] = (), replica_id: int = -2) -> None:
         self.topics = topics
         self.replica_id = replica_id
 
-@typed_fields
 class EpochEndOffset(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "partition": "int",
         "leader_epoch": "int",  # v1+
         "end_offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, partition: int = 0, leader_epoch: int = -1, end_offset: int = -1,
     ) -> None:
@@ -58,22 +58,22 @@ class EpochEndOffset(Message):
         self.leader_epoch = leader_epoch
         self.end_offset = end_offset
 
-@typed_fields
 class OffsetForLeaderTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[EpochEndOffset]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[EpochEndOffset] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class OffsetForLeaderEpochResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",  # v2+
         "topics": "Sequence[OffsetForLeaderTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, topics: Sequence[OffsetForLeaderTopicResult] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = topics

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,29 +11,29 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_records, read_compact_string,
     read_count, read_nullable_string, read_records, read_string, read_tag, read_tags, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, RecordData, typed_fields
+from protocol.types import Buffer, Fields, Message, RecordData
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_nullable_string, write_string, write_tags,
 )
 
-@typed_fields
 class PartitionProduceData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "index": "int",
         "records": "RecordData",
     }
+    __slots__ = FIELDS
     def __init__(self, index: int = 0, records: RecordData = None) -> None:
         self.index = index
         self.records = records
 
-@typed_fields
 class TopicProduceData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-12
         "partition_data": "Sequence[PartitionProduceData]",
         "topic_id": "UUID | None",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partition_data: Sequence[PartitionProduceData] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -41,14 +41,14 @@ class TopicProduceData(Message):
         self.partition_data = partition_data
         self.topic_id = topic_id
 
-@typed_fields
 class ProduceRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str | None",  # v3+
         "acks": "int",
         "timeout_ms": "int",
         "topic_data": "Sequence[TopicProduceData]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, transactional_id: str | None = None, acks: int = 0, timeout_ms: int = 0,
         topic_data: Sequence[TopicProduceData] = (),
@@ -58,29 +58,28 @@ class ProduceRequest(Message):
         self.timeout_ms = timeout_ms
         self.topic_data = topic_data
 
-@typed_fields
 class BatchIndexAndErrorMessage(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "batch_index": "int",
         "batch_index_error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, batch_index: int = 0, batch_index_error_message: str | None = None) -> None:
         self.batch_index = batch_index
         self.batch_index_error_message = batch_index_error_message
 
-@typed_fields
 class LeaderIdAndEpoch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "leader_id": "int",
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class PartitionProduceResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "index": "int",
         "error_code": "ErrorCode",
         "base_offset": "int",
@@ -90,6 +89,7 @@ class PartitionProduceResponse(Message):
         "error_message": "str | None",  # v8+
         "current_leader": "LeaderIdAndEpoch",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, index: int = 0, error_code: ErrorCode = ErrorCode.NONE, base_offset: int = 0,
         log_append_time_ms: int = -1, log_start_offset: int = -1,
@@ -105,13 +105,13 @@ class PartitionProduceResponse(Message):
         self.error_message = error_message
         self.current_leader = current_leader
 
-@typed_fields
 class TopicProduceResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-12
         "partition_responses": "Sequence[PartitionProduceResponse]",
         "topic_id": "UUID | None",  # v13+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partition_responses: Sequence[PartitionProduceResponse] = (),
         topic_id: UUID | None = None,
@@ -120,27 +120,27 @@ class TopicProduceResponse(Message):
         self.partition_responses = partition_responses
         self.topic_id = topic_id
 
-@typed_fields
 class NodeEndpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.rack = rack
 
-@typed_fields
 class ProduceResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "responses": "Sequence[TopicProduceResponse]",
         "throttle_time_ms": "int",  # v1+
         "node_endpoints": "Sequence[NodeEndpoint]",  # v10+
     }
+    __slots__ = FIELDS
     def __init__(
         self, responses: Sequence[TopicProduceResponse] = (), throttle_time_ms: int = 0,
         node_endpoints: Sequence[NodeEndpoint] = (),

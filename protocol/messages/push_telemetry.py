@@ -3,23 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_bytes, skip_tags, uuid_or_none
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, uuid_bytes, write_compact_bytes
 
-@typed_fields
 class PushTelemetryRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "client_instance_id": "UUID | None",
         "subscription_id": "int",
         "terminating": "bool",
         "compression_type": "int",
         "metrics": "Buffer",
     }
+    __slots__ = FIELDS
     def __init__(
         self, client_instance_id: UUID | None = None, subscription_id: int = 0, terminating: bool = False,
         compression_type: int = 0, metrics: Buffer = b"",
@@ -30,12 +30,12 @@ class PushTelemetryRequest(Message):
         self.compression_type = compression_type
         self.metrics = metrics
 
-@typed_fields
 class PushTelemetryResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code

@@ -3,51 +3,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string,
 )
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, partition: int = 0, leader_epoch: int = 0) -> None:
         self.partition = partition
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class ReadStateSummaryData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionData] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class ReadShareGroupStateSummaryRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "topics": "Sequence[ReadStateSummaryData]",
     }
+    __slots__ = FIELDS
     def __init__(self, group_id: str = "", topics: Sequence[ReadStateSummaryData] = ()) -> None:
         self.group_id = group_id
         self.topics = topics
 
-@typed_fields
 class PartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -56,6 +55,7 @@ class PartitionResult(Message):
         "start_offset": "int",
         "delivery_complete_count": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         state_epoch: int = 0, leader_epoch: int = 0, start_offset: int = 0, delivery_complete_count: int = -1,
@@ -68,21 +68,21 @@ class PartitionResult(Message):
         self.start_offset = start_offset
         self.delivery_complete_count = delivery_complete_count
 
-@typed_fields
 class ReadStateSummaryResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionResult] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class ReadShareGroupStateSummaryResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "results": "Sequence[ReadStateSummaryResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, results: Sequence[ReadStateSummaryResult] = ()) -> None:
         self.results = results
 

@@ -3,33 +3,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_nullable_string, skip_tags, uuid_or_none
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, uuid_bytes, write_compact_nullable_string
 
-@typed_fields
 class RemoveRaftVoterRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "cluster_id": "str | None",
         "voter_id": "int",
         "voter_directory_id": "UUID | None",
     }
+    __slots__ = FIELDS
     def __init__(self, cluster_id: str | None = "", voter_id: int = 0, voter_directory_id: UUID | None = None) -> None:
         self.cluster_id = cluster_id
         self.voter_id = voter_id
         self.voter_directory_id = voter_directory_id
 
-@typed_fields
 class RemoveRaftVoterResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:

@@ -3,33 +3,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_nullable_string, read_nullable_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_nullable_string, write_nullable_string,
 )
 
-@typed_fields
 class SaslAuthenticateRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "auth_bytes": "Buffer",
     }
+    __slots__ = FIELDS
     def __init__(self, auth_bytes: Buffer = b"") -> None:
         self.auth_bytes = auth_bytes
 
-@typed_fields
 class SaslAuthenticateResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "auth_bytes": "Buffer",
         "session_lifetime_ms": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "", auth_bytes: Buffer = b"",
         session_lifetime_ms: int = 0,

@@ -3,27 +3,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_count, read_string
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_count, write_string
 
-@typed_fields
 class SaslHandshakeRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "mechanism": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, mechanism: str = "") -> None:
         self.mechanism = mechanism
 
-@typed_fields
 class SaslHandshakeResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "mechanisms": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(self, error_code: ErrorCode = ErrorCode.NONE, mechanisms: Sequence[str] = ()) -> None:
         self.error_code = error_code
         self.mechanisms = mechanisms

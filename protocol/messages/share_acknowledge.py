@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,52 +11,52 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_numbers, read_compact_string,
     skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class AcknowledgementBatch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "first_offset": "int",
         "last_offset": "int",
         "acknowledge_types": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, first_offset: int = 0, last_offset: int = 0, acknowledge_types: Sequence[int] = ()) -> None:
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.acknowledge_types = acknowledge_types
 
-@typed_fields
 class AcknowledgePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "acknowledgement_batches": "Sequence[AcknowledgementBatch]",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, acknowledgement_batches: Sequence[AcknowledgementBatch] = ()) -> None:
         self.partition_index = partition_index
         self.acknowledgement_batches = acknowledgement_batches
 
-@typed_fields
 class AcknowledgeTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[AcknowledgePartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[AcknowledgePartition] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class ShareAcknowledgeRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str | None",
         "member_id": "str | None",
         "share_session_epoch": "int",
         "topics": "Sequence[AcknowledgeTopic]",
         "is_renew_ack": "bool",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str | None = None, member_id: str | None = "", share_session_epoch: int = 0,
         topics: Sequence[AcknowledgeTopic] = (), is_renew_ack: bool = False,
@@ -67,24 +67,24 @@ class ShareAcknowledgeRequest(Message):
         self.topics = topics
         self.is_renew_ack = is_renew_ack
 
-@typed_fields
 class LeaderIdAndEpoch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "leader_id": "int",
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, leader_id: int = 0, leader_epoch: int = 0) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "current_leader": "LeaderIdAndEpoch",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
@@ -94,33 +94,32 @@ class PartitionData(Message):
         self.error_message = error_message
         self.current_leader = current_leader
 
-@typed_fields
 class ShareAcknowledgeTopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionData] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class NodeEndpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.rack = rack
 
-@typed_fields
 class ShareAcknowledgeResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -128,6 +127,7 @@ class ShareAcknowledgeResponse(Message):
         "node_endpoints": "Sequence[NodeEndpoint]",
         "acquisition_lock_timeout_ms": "int",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         responses: Sequence[ShareAcknowledgeTopicResponse] = (), node_endpoints: Sequence[NodeEndpoint] = (),

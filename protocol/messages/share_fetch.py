@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,57 +11,56 @@ from protocol.readers import (
     Budget, Reader, read_compact_bytes, read_compact_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, RecordData, typed_fields
+from protocol.types import Buffer, Fields, Message, RecordData
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_numbers,
 )
 
-@typed_fields
 class AcknowledgementBatch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "first_offset": "int",
         "last_offset": "int",
         "acknowledge_types": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, first_offset: int = 0, last_offset: int = 0, acknowledge_types: Sequence[int] = ()) -> None:
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.acknowledge_types = acknowledge_types
 
-@typed_fields
 class FetchPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "acknowledgement_batches": "Sequence[AcknowledgementBatch]",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, acknowledgement_batches: Sequence[AcknowledgementBatch] = ()) -> None:
         self.partition_index = partition_index
         self.acknowledgement_batches = acknowledgement_batches
 
-@typed_fields
 class FetchTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[FetchPartition]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[FetchPartition] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class ForgottenTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[int] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class ShareFetchRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str | None",
         "member_id": "str | None",
         "share_session_epoch": "int",
@@ -75,6 +74,7 @@ class ShareFetchRequest(Message):
         "share_acquire_mode": "int",  # v2+
         "is_renew_ack": "bool",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str | None = None, member_id: str | None = "", share_session_epoch: int = 0,
         max_wait_ms: int = 0, min_bytes: int = 0, max_bytes: int = 2147483647, max_records: int = 0,
@@ -94,31 +94,30 @@ class ShareFetchRequest(Message):
         self.share_acquire_mode = share_acquire_mode
         self.is_renew_ack = is_renew_ack
 
-@typed_fields
 class LeaderIdAndEpoch(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "leader_id": "int",
         "leader_epoch": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, leader_id: int = 0, leader_epoch: int = 0) -> None:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
 
-@typed_fields
 class AcquiredRecords(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "first_offset": "int",
         "last_offset": "int",
         "delivery_count": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, first_offset: int = 0, last_offset: int = 0, delivery_count: int = 0) -> None:
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.delivery_count = delivery_count
 
-@typed_fields
 class PartitionData(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -128,6 +127,7 @@ class PartitionData(Message):
         "records": "RecordData",
         "acquired_records": "Sequence[AcquiredRecords]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         acknowledge_error_code: int = 0, acknowledge_error_message: str | None = None,
@@ -143,33 +143,32 @@ class PartitionData(Message):
         self.records = records
         self.acquired_records = acquired_records
 
-@typed_fields
 class ShareFetchableTopicResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[PartitionData]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[PartitionData] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class NodeEndpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "node_id": "int",
         "host": "str",
         "port": "int",
         "rack": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(self, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.rack = rack
 
-@typed_fields
 class ShareFetchResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -177,6 +176,7 @@ class ShareFetchResponse(Message):
         "responses": "Sequence[ShareFetchableTopicResponse]",
         "node_endpoints": "Sequence[NodeEndpoint]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         acquisition_lock_timeout_ms: int = 0, responses: Sequence[ShareFetchableTopicResponse] = (),

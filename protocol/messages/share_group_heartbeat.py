@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,20 +11,20 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class ShareGroupHeartbeatRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "member_id": "str",
         "member_epoch": "int",
         "rack_id": "str | None",
         "subscribed_topic_names": "Sequence[str] | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", member_id: str = "", member_epoch: int = 0, rack_id: str | None = None,
         subscribed_topic_names: Sequence[str] | None = None,
@@ -35,27 +35,26 @@ class ShareGroupHeartbeatRequest(Message):
         self.rack_id = rack_id
         self.subscribed_topic_names = subscribed_topic_names
 
-@typed_fields
 class TopicPartitions(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_id": "UUID | None",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_id: UUID | None = None, partitions: Sequence[int] = ()) -> None:
         self.topic_id = topic_id
         self.partitions = partitions
 
-@typed_fields
 class Assignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic_partitions": "Sequence[TopicPartitions]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic_partitions: Sequence[TopicPartitions] = ()) -> None:
         self.topic_partitions = topic_partitions
 
-@typed_fields
 class ShareGroupHeartbeatResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -64,6 +63,7 @@ class ShareGroupHeartbeatResponse(Message):
         "heartbeat_interval_ms": "int",
         "assignment": "Assignment | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         member_id: str | None = None, member_epoch: int = 0, heartbeat_interval_ms: int = 0,

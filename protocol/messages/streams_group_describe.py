@@ -3,25 +3,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class StreamsGroupDescribeRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_ids": "Sequence[str]",
         "include_authorized_operations": "bool",
         "include_topology_description": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_ids: Sequence[str] = (), include_authorized_operations: bool = False,
         include_topology_description: bool = False,
@@ -30,24 +30,24 @@ class StreamsGroupDescribeRequest(Message):
         self.include_authorized_operations = include_authorized_operations
         self.include_topology_description = include_topology_description
 
-@typed_fields
 class KeyValue(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",
         "value": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, key: str = "", value: str = "") -> None:
         self.key = key
         self.value = value
 
-@typed_fields
 class TopicInfo(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "int",
         "replication_factor": "int",
         "topic_configs": "Sequence[KeyValue]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: int = 0, replication_factor: int = 0, topic_configs: Sequence[KeyValue] = (),
     ) -> None:
@@ -56,15 +56,15 @@ class TopicInfo(Message):
         self.replication_factor = replication_factor
         self.topic_configs = topic_configs
 
-@typed_fields
 class Subtopology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "source_topics": "Sequence[str]",
         "repartition_sink_topics": "Sequence[str]",
         "state_changelog_topics": "Sequence[TopicInfo]",
         "repartition_source_topics": "Sequence[TopicInfo]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, subtopology_id: str = "", source_topics: Sequence[str] = (), repartition_sink_topics: Sequence[str] = (),
         state_changelog_topics: Sequence[TopicInfo] = (), repartition_source_topics: Sequence[TopicInfo] = (),
@@ -75,55 +75,55 @@ class Subtopology(Message):
         self.state_changelog_topics = state_changelog_topics
         self.repartition_source_topics = repartition_source_topics
 
-@typed_fields
 class Topology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "epoch": "int",
         "subtopologies": "Sequence[Subtopology] | None",
     }
+    __slots__ = FIELDS
     def __init__(self, epoch: int = 0, subtopologies: Sequence[Subtopology] | None = ()) -> None:
         self.epoch = epoch
         self.subtopologies = subtopologies
 
-@typed_fields
 class Endpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "host": "str",
         "port": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, host: str = "", port: int = 0) -> None:
         self.host = host
         self.port = port
 
-@typed_fields
 class TaskOffset(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "partition": "int",
         "offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", partition: int = 0, offset: int = 0) -> None:
         self.subtopology_id = subtopology_id
         self.partition = partition
         self.offset = offset
 
-@typed_fields
 class TaskIds(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", partitions: Sequence[int] = ()) -> None:
         self.subtopology_id = subtopology_id
         self.partitions = partitions
 
-@typed_fields
 class Assignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "active_tasks": "Sequence[TaskIds]",
         "standby_tasks": "Sequence[TaskIds]",
         "warmup_tasks": "Sequence[TaskIds]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, active_tasks: Sequence[TaskIds] = (), standby_tasks: Sequence[TaskIds] = (),
         warmup_tasks: Sequence[TaskIds] = (),
@@ -132,9 +132,8 @@ class Assignment(Message):
         self.standby_tasks = standby_tasks
         self.warmup_tasks = warmup_tasks
 
-@typed_fields
 class Member(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "member_epoch": "int",
         "instance_id": "str | None",
@@ -151,6 +150,7 @@ class Member(Message):
         "target_assignment": "Assignment",
         "is_classic": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, member_id: str = "", member_epoch: int = 0, instance_id: str | None = None, rack_id: str | None = None,
         client_id: str = "", client_host: str = "", topology_epoch: int = 0, process_id: str = "",
@@ -174,9 +174,8 @@ class Member(Message):
         self.target_assignment = target_assignment
         self.is_classic = is_classic
 
-@typed_fields
 class TopologyDescriptionNode(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "node_type": "int",
         "source_topics": "Sequence[str]",
@@ -184,6 +183,7 @@ class TopologyDescriptionNode(Message):
         "stores": "Sequence[str]",
         "successors": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", node_type: int = 0, source_topics: Sequence[str] = (), sink_topic: str | None = None,
         stores: Sequence[str] = (), successors: Sequence[str] = (),
@@ -195,22 +195,22 @@ class TopologyDescriptionNode(Message):
         self.stores = stores
         self.successors = successors
 
-@typed_fields
 class TopologyDescriptionSubtopology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "nodes": "Sequence[TopologyDescriptionNode]",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", nodes: Sequence[TopologyDescriptionNode] = ()) -> None:
         self.subtopology_id = subtopology_id
         self.nodes = nodes
 
-@typed_fields
 class TopologyDescriptionGlobalStore(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "source": "TopologyDescriptionNode",
         "processor": "TopologyDescriptionNode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, source: TopologyDescriptionNode = TopologyDescriptionNode(),
         processor: TopologyDescriptionNode = TopologyDescriptionNode(),
@@ -218,12 +218,12 @@ class TopologyDescriptionGlobalStore(Message):
         self.source = source
         self.processor = processor
 
-@typed_fields
 class TopologyDescription(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopologies": "Sequence[TopologyDescriptionSubtopology]",
         "global_stores": "Sequence[TopologyDescriptionGlobalStore]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, subtopologies: Sequence[TopologyDescriptionSubtopology] = (),
         global_stores: Sequence[TopologyDescriptionGlobalStore] = (),
@@ -231,9 +231,8 @@ class TopologyDescription(Message):
         self.subtopologies = subtopologies
         self.global_stores = global_stores
 
-@typed_fields
 class DescribedGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "group_id": "str",
@@ -247,6 +246,7 @@ class DescribedGroup(Message):
         "topology_description_status": "int",  # v1+
         "assignor_name": "str | None",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None, group_id: str = "",
         group_state: str = "", group_epoch: int = 0, assignment_epoch: int = 0, topology: Topology | None = None,
@@ -267,12 +267,12 @@ class DescribedGroup(Message):
         self.topology_description_status = topology_description_status
         self.assignor_name = assignor_name
 
-@typed_fields
 class StreamsGroupDescribeResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "groups": "Sequence[DescribedGroup]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, groups: Sequence[DescribedGroup] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.groups = groups

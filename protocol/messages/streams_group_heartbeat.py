@@ -3,36 +3,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_count, read_compact_nullable_string, read_compact_numbers,
     read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string, write_numbers,
 )
 
-@typed_fields
 class KeyValue(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "key": "str",
         "value": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, key: str = "", value: str = "") -> None:
         self.key = key
         self.value = value
 
-@typed_fields
 class TopicInfo(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "int",
         "replication_factor": "int",
         "topic_configs": "Sequence[KeyValue]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: int = 0, replication_factor: int = 0, topic_configs: Sequence[KeyValue] = (),
     ) -> None:
@@ -41,13 +41,13 @@ class TopicInfo(Message):
         self.replication_factor = replication_factor
         self.topic_configs = topic_configs
 
-@typed_fields
 class CopartitionGroup(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "source_topics": "Sequence[int]",
         "source_topic_regex": "Sequence[int]",
         "repartition_source_topics": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, source_topics: Sequence[int] = (), source_topic_regex: Sequence[int] = (),
         repartition_source_topics: Sequence[int] = (),
@@ -56,9 +56,8 @@ class CopartitionGroup(Message):
         self.source_topic_regex = source_topic_regex
         self.repartition_source_topics = repartition_source_topics
 
-@typed_fields
 class Subtopology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "source_topics": "Sequence[str]",
         "source_topic_regex": "Sequence[str]",
@@ -67,6 +66,7 @@ class Subtopology(Message):
         "repartition_source_topics": "Sequence[TopicInfo]",
         "copartition_groups": "Sequence[CopartitionGroup]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, subtopology_id: str = "", source_topics: Sequence[str] = (), source_topic_regex: Sequence[str] = (),
         state_changelog_topics: Sequence[TopicInfo] = (), repartition_sink_topics: Sequence[str] = (),
@@ -80,51 +80,50 @@ class Subtopology(Message):
         self.repartition_source_topics = repartition_source_topics
         self.copartition_groups = copartition_groups
 
-@typed_fields
 class Topology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "epoch": "int",
         "subtopologies": "Sequence[Subtopology]",
     }
+    __slots__ = FIELDS
     def __init__(self, epoch: int = 0, subtopologies: Sequence[Subtopology] = ()) -> None:
         self.epoch = epoch
         self.subtopologies = subtopologies
 
-@typed_fields
 class TaskIds(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", partitions: Sequence[int] = ()) -> None:
         self.subtopology_id = subtopology_id
         self.partitions = partitions
 
-@typed_fields
 class Endpoint(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "host": "str",
         "port": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, host: str = "", port: int = 0) -> None:
         self.host = host
         self.port = port
 
-@typed_fields
 class TaskOffset(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "partition": "int",
         "offset": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", partition: int = 0, offset: int = 0) -> None:
         self.subtopology_id = subtopology_id
         self.partition = partition
         self.offset = offset
 
-@typed_fields
 class StreamsGroupHeartbeatRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "member_id": "str",
         "member_epoch": "int",
@@ -143,6 +142,7 @@ class StreamsGroupHeartbeatRequest(Message):
         "task_end_offsets": "Sequence[TaskOffset] | None",
         "shutdown_application": "bool",
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", member_id: str = "", member_epoch: int = 0, endpoint_information_epoch: int = 0,
         instance_id: str | None = None, rack_id: str | None = None, rebalance_timeout_ms: int = -1,
@@ -170,33 +170,33 @@ class StreamsGroupHeartbeatRequest(Message):
         self.task_end_offsets = task_end_offsets
         self.shutdown_application = shutdown_application
 
-@typed_fields
 class Status(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "status_code": "int",
         "status_detail": "str",
     }
+    __slots__ = FIELDS
     def __init__(self, status_code: int = 0, status_detail: str = "") -> None:
         self.status_code = status_code
         self.status_detail = status_detail
 
-@typed_fields
 class TopicPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "topic": "str",
         "partitions": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, topic: str = "", partitions: Sequence[int] = ()) -> None:
         self.topic = topic
         self.partitions = partitions
 
-@typed_fields
 class EndpointToPartitions(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "user_endpoint": "Endpoint",
         "active_partitions": "Sequence[TopicPartition]",
         "standby_partitions": "Sequence[TopicPartition]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, user_endpoint: Endpoint = Endpoint(), active_partitions: Sequence[TopicPartition] = (),
         standby_partitions: Sequence[TopicPartition] = (),
@@ -205,9 +205,8 @@ class EndpointToPartitions(Message):
         self.active_partitions = active_partitions
         self.standby_partitions = standby_partitions
 
-@typed_fields
 class StreamsGroupHeartbeatResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
@@ -224,6 +223,7 @@ class StreamsGroupHeartbeatResponse(Message):
         "partitions_by_user_endpoint": "Sequence[EndpointToPartitions] | None",
         "topology_description_required": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
         member_id: str = "", member_epoch: int = 0, heartbeat_interval_ms: int = 0, acceptable_recovery_lag: int = 0,

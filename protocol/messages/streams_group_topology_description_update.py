@@ -3,18 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string
 
-@typed_fields
 class TopologyDescriptionNode(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "node_type": "int",
         "source_topics": "Sequence[str]",
@@ -22,6 +21,7 @@ class TopologyDescriptionNode(Message):
         "stores": "Sequence[str]",
         "successors": "Sequence[str]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", node_type: int = 0, source_topics: Sequence[str] = (), sink_topic: str | None = None,
         stores: Sequence[str] = (), successors: Sequence[str] = (),
@@ -33,22 +33,22 @@ class TopologyDescriptionNode(Message):
         self.stores = stores
         self.successors = successors
 
-@typed_fields
 class TopologyDescriptionSubtopology(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopology_id": "str",
         "nodes": "Sequence[TopologyDescriptionNode]",
     }
+    __slots__ = FIELDS
     def __init__(self, subtopology_id: str = "", nodes: Sequence[TopologyDescriptionNode] = ()) -> None:
         self.subtopology_id = subtopology_id
         self.nodes = nodes
 
-@typed_fields
 class TopologyDescriptionGlobalStore(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "source": "TopologyDescriptionNode",
         "processor": "TopologyDescriptionNode",
     }
+    __slots__ = FIELDS
     def __init__(
         self, source: TopologyDescriptionNode = TopologyDescriptionNode(),
         processor: TopologyDescriptionNode = TopologyDescriptionNode(),
@@ -56,12 +56,12 @@ class TopologyDescriptionGlobalStore(Message):
         self.source = source
         self.processor = processor
 
-@typed_fields
 class TopologyDescription(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "subtopologies": "Sequence[TopologyDescriptionSubtopology]",
         "global_stores": "Sequence[TopologyDescriptionGlobalStore]",
     }
+    __slots__ = FIELDS
     def __init__(
         self, subtopologies: Sequence[TopologyDescriptionSubtopology] = (),
         global_stores: Sequence[TopologyDescriptionGlobalStore] = (),
@@ -69,14 +69,14 @@ class TopologyDescription(Message):
         self.subtopologies = subtopologies
         self.global_stores = global_stores
 
-@typed_fields
 class StreamsGroupTopologyDescriptionUpdateRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "member_id": "str",
         "topology_epoch": "int",
         "topology_description": "TopologyDescription",
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", member_id: str = "", topology_epoch: int = 0,
         topology_description: TopologyDescription = TopologyDescription(),
@@ -86,13 +86,13 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
         self.topology_epoch = topology_epoch
         self.topology_description = topology_description
 
-@typed_fields
 class StreamsGroupTopologyDescriptionUpdateResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = None,
     ) -> None:

@@ -3,32 +3,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_bytes, read_compact_bytes, read_compact_count, read_compact_nullable_string,
     read_compact_string, read_count, read_nullable_string, read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_bytes, write_compact_bytes, write_compact_count, write_compact_nullable_string,
     write_compact_string, write_count, write_nullable_string, write_string,
 )
 
-@typed_fields
 class SyncGroupRequestAssignment(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "member_id": "str",
         "assignment": "Buffer",
     }
+    __slots__ = FIELDS
     def __init__(self, member_id: str = "", assignment: Buffer = b"") -> None:
         self.member_id = member_id
         self.assignment = assignment
 
-@typed_fields
 class SyncGroupRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "group_id": "str",
         "generation_id": "int",
         "member_id": "str",
@@ -37,6 +36,7 @@ class SyncGroupRequest(Message):
         "protocol_type": "str | None",  # v5+
         "protocol_name": "str | None",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, group_id: str = "", generation_id: int = 0, member_id: str = "",
         assignments: Sequence[SyncGroupRequestAssignment] = (), group_instance_id: str | None = None,
@@ -50,15 +50,15 @@ class SyncGroupRequest(Message):
         self.protocol_type = protocol_type
         self.protocol_name = protocol_name
 
-@typed_fields
 class SyncGroupResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "error_code": "ErrorCode",
         "assignment": "Buffer",
         "throttle_time_ms": "int",  # v1+
         "protocol_type": "str | None",  # v5+
         "protocol_name": "str | None",  # v5+
     }
+    __slots__ = FIELDS
     def __init__(
         self, error_code: ErrorCode = ErrorCode.NONE, assignment: Buffer = b"", throttle_time_ms: int = 0,
         protocol_type: str | None = None, protocol_name: str | None = None,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode
@@ -11,20 +11,20 @@ from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, read_count,
     read_nullable_string, read_string, skip_tags, uuid_or_none,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, uuid_bytes, write_compact_count, write_compact_nullable_string, write_compact_string, write_count,
     write_nullable_string, write_string,
 )
 
-@typed_fields
 class TxnOffsetCommitRequestPartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "committed_offset": "int",
         "committed_metadata": "str | None",
         "committed_leader_epoch": "int",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, partition_index: int = 0, committed_offset: int = 0, committed_metadata: str | None = "",
         committed_leader_epoch: int = -1,
@@ -34,13 +34,13 @@ class TxnOffsetCommitRequestPartition(Message):
         self.committed_metadata = committed_metadata
         self.committed_leader_epoch = committed_leader_epoch
 
-@typed_fields
 class TxnOffsetCommitRequestTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-5
         "partitions": "Sequence[TxnOffsetCommitRequestPartition]",
         "topic_id": "UUID | None",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: Sequence[TxnOffsetCommitRequestPartition] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -48,9 +48,8 @@ class TxnOffsetCommitRequestTopic(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class TxnOffsetCommitRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "transactional_id": "str",
         "group_id": "str",
         "producer_id": "int",
@@ -60,6 +59,7 @@ class TxnOffsetCommitRequest(Message):
         "member_id": "str",  # v3+
         "group_instance_id": "str | None",  # v3+
     }
+    __slots__ = FIELDS
     def __init__(
         self, transactional_id: str = "", group_id: str = "", producer_id: int = 0, producer_epoch: int = 0,
         topics: Sequence[TxnOffsetCommitRequestTopic] = (), generation_id: int = -1, member_id: str = '',
@@ -74,23 +74,23 @@ class TxnOffsetCommitRequest(Message):
         self.member_id = member_id
         self.group_instance_id = group_instance_id
 
-@typed_fields
 class TxnOffsetCommitResponsePartition(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
-@typed_fields
 class TxnOffsetCommitResponseTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",  # v0-5
         "partitions": "Sequence[TxnOffsetCommitResponsePartition]",
         "topic_id": "UUID | None",  # v6+
     }
+    __slots__ = FIELDS
     def __init__(
         self, name: str = "", partitions: Sequence[TxnOffsetCommitResponsePartition] = (), topic_id: UUID | None = None,
     ) -> None:
@@ -98,12 +98,12 @@ class TxnOffsetCommitResponseTopic(Message):
         self.partitions = partitions
         self.topic_id = topic_id
 
-@typed_fields
 class TxnOffsetCommitResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "topics": "Sequence[TxnOffsetCommitResponseTopic]",
     }
+    __slots__ = FIELDS
     def __init__(self, throttle_time_ms: int = 0, topics: Sequence[TxnOffsetCommitResponseTopic] = ()) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.topics = topics

@@ -3,28 +3,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import Budget, Reader, read_compact_nullable_string, skip_tags
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_nullable_string
 
-@typed_fields
 class UnregisterControllerRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "controller_id": "int",
     }
+    __slots__ = FIELDS
     def __init__(self, controller_id: int = 0) -> None:
         self.controller_id = controller_id
 
-@typed_fields
 class UnregisterControllerResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:

@@ -3,23 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_nullable_string, read_compact_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import Parts, Writer, write_compact_count, write_compact_nullable_string, write_compact_string
 
-@typed_fields
 class FeatureUpdateKey(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "feature": "str",
         "max_version_level": "int",
         "allow_downgrade": "bool",  # v0
         "upgrade_type": "int",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, feature: str = "", max_version_level: int = 0, allow_downgrade: bool = False, upgrade_type: int = 1,
     ) -> None:
@@ -28,13 +28,13 @@ class FeatureUpdateKey(Message):
         self.allow_downgrade = allow_downgrade
         self.upgrade_type = upgrade_type
 
-@typed_fields
 class UpdateFeaturesRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "timeout_ms": "int",
         "feature_updates": "Sequence[FeatureUpdateKey]",
         "validate_only": "bool",  # v1+
     }
+    __slots__ = FIELDS
     def __init__(
         self, timeout_ms: int = 60000, feature_updates: Sequence[FeatureUpdateKey] = (), validate_only: bool = False,
     ) -> None:
@@ -42,13 +42,13 @@ class UpdateFeaturesRequest(Message):
         self.feature_updates = feature_updates
         self.validate_only = validate_only
 
-@typed_fields
 class UpdatableFeatureResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "feature": "str",
         "error_code": "ErrorCode",
         "error_message": "str | None",
     }
+    __slots__ = FIELDS
     def __init__(
         self, feature: str = "", error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
     ) -> None:
@@ -56,14 +56,14 @@ class UpdatableFeatureResult(Message):
         self.error_code = error_code
         self.error_message = error_message
 
-@typed_fields
 class UpdateFeaturesResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "throttle_time_ms": "int",
         "error_code": "ErrorCode",
         "error_message": "str | None",
         "results": "Sequence[UpdatableFeatureResult]",  # v0-1
     }
+    __slots__ = FIELDS
     def __init__(
         self, throttle_time_ms: int = 0, error_code: ErrorCode = ErrorCode.NONE, error_message: str | None = "",
         results: Sequence[UpdatableFeatureResult] = (),

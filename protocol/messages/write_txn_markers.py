@@ -3,31 +3,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from protocol.errors import ErrorCode
 from protocol.readers import (
     Budget, Reader, read_compact_count, read_compact_numbers, read_compact_string, read_count, read_numbers,
     read_string, skip_tags,
 )
-from protocol.types import Buffer, Message, typed_fields
+from protocol.types import Buffer, Fields, Message
 from protocol.writers import (
     Parts, Writer, write_compact_count, write_compact_string, write_count, write_numbers, write_string,
 )
 
-@typed_fields
 class WritableTxnMarkerTopic(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partition_indexes": "Sequence[int]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partition_indexes: Sequence[int] = ()) -> None:
         self.name = name
         self.partition_indexes = partition_indexes
 
-@typed_fields
 class WritableTxnMarker(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "producer_id": "int",
         "producer_epoch": "int",
         "transaction_result": "bool",
@@ -35,6 +34,7 @@ class WritableTxnMarker(Message):
         "coordinator_epoch": "int",
         "transaction_version": "int",  # v2+
     }
+    __slots__ = FIELDS
     def __init__(
         self, producer_id: int = 0, producer_epoch: int = 0, transaction_result: bool = False,
         topics: Sequence[WritableTxnMarkerTopic] = (), coordinator_epoch: int = 0, transaction_version: int = 0,
@@ -46,49 +46,49 @@ class WritableTxnMarker(Message):
         self.coordinator_epoch = coordinator_epoch
         self.transaction_version = transaction_version
 
-@typed_fields
 class WriteTxnMarkersRequest(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "markers": "Sequence[WritableTxnMarker]",
     }
+    __slots__ = FIELDS
     def __init__(self, markers: Sequence[WritableTxnMarker] = ()) -> None:
         self.markers = markers
 
-@typed_fields
 class WritableTxnMarkerPartitionResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "partition_index": "int",
         "error_code": "ErrorCode",
     }
+    __slots__ = FIELDS
     def __init__(self, partition_index: int = 0, error_code: ErrorCode = ErrorCode.NONE) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
 
-@typed_fields
 class WritableTxnMarkerTopicResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "name": "str",
         "partitions": "Sequence[WritableTxnMarkerPartitionResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, name: str = "", partitions: Sequence[WritableTxnMarkerPartitionResult] = ()) -> None:
         self.name = name
         self.partitions = partitions
 
-@typed_fields
 class WritableTxnMarkerResult(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "producer_id": "int",
         "topics": "Sequence[WritableTxnMarkerTopicResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, producer_id: int = 0, topics: Sequence[WritableTxnMarkerTopicResult] = ()) -> None:
         self.producer_id = producer_id
         self.topics = topics
 
-@typed_fields
 class WriteTxnMarkersResponse(Message):
-    __slots__ = {
+    FIELDS: ClassVar[Fields] = {
         "markers": "Sequence[WritableTxnMarkerResult]",
     }
+    __slots__ = FIELDS
     def __init__(self, markers: Sequence[WritableTxnMarkerResult] = ()) -> None:
         self.markers = markers
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from protocol.errors import ErrorCode
 from protocol.items import KINDS, element_type, level_of
 from protocol.paths import message_type
-from protocol.types import Message
+from protocol.types import Message, field_types
 
 TOPIC, PARTITION, GROUP, TRANSACTIONAL_ID = "t", 0, "g", "x"
 PLAIN = {"coordinator_keys": ["g"]}
@@ -19,9 +19,9 @@ def sample(cls: type[Message], **values: Any) -> Any:
     level = level_of(cls)
     called = {name: kind for kind, names in level.own.items() for name in names}
     listed = {child.name: child.kind for child in level.children if child.kind}
-    hints = typing.get_type_hints(cls)
+    hints = field_types(cls)
     fields = {}
-    for name in cls.__slots__:
+    for name in cls.FIELDS:
         if name in values:
             fields[name] = values[name]
         elif name in listed:
@@ -40,7 +40,7 @@ def errors(value: Any) -> set[ErrorCode]:
     if isinstance(value, ErrorCode):
         return {value}
     if isinstance(value, Message):
-        return set().union(*(errors(getattr(value, name)) for name in value.__slots__))
+        return set().union(*(errors(getattr(value, name)) for name in value.FIELDS))
     if isinstance(value, list | tuple):
         return set().union(*map(errors, value))
     return set()

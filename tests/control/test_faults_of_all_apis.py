@@ -145,7 +145,7 @@ def test_a_dropped_answer_never_comes(walk: Walk, do: Any) -> None:
 
 def test_a_throttle_time_is_returned(walk: Walk) -> None:
     """The fault is refused if the response has no such field."""
-    if "throttle_time_ms" in message_class(walk.api.key, "Response").__slots__:
+    if "throttle_time_ms" in message_class(walk.api.key, "Response").FIELDS:
         assert walk.answer({"throttle_ms": 1}).throttle_time_ms == 1
     else:
         with pytest.raises(AssertionError, match="no throttle time"):
@@ -155,7 +155,7 @@ def test_a_throttle_time_is_returned(walk: Walk) -> None:
 def test_a_field_is_altered(walk: Walk) -> None:
     """The throttle time, or else an error code."""
     cls = message_class(walk.api.key, "Response")
-    name = next((name for name in ("throttle_time_ms", "error_code") if name in cls.__slots__), None)
+    name = next((name for name in ("throttle_time_ms", "error_code") if name in cls.FIELDS), None)
     if name is None:
         path = DEEP_CODES[walk.api.key]
         assert errors(walk.answer({"alter": {path: CODE.name}})) == {CODE}

@@ -60,7 +60,7 @@ def errors(answer: Any) -> set[tuple[int, str | None]]:
     """Codes and texts: at the top, or of the first list in the answer."""
     if hasattr(answer, "error_code"):
         return {(answer.error_code, answer.error_message)}
-    (items,) = (getattr(answer, name) for name in answer.__slots__ if name != "throttle_time_ms")
+    (items,) = (getattr(answer, name) for name in answer.FIELDS if name != "throttle_time_ms")
     return {(each.error_code, each.error_message) for each in items}
 
 

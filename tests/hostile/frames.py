@@ -22,7 +22,7 @@ from protocol.codec import encode_request, is_flexible, message_class
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.compression import Codec, compress
 from protocol.records.records import Record, build_batch, frame_batch
-from protocol.types import Message
+from protocol.types import Message, field_types
 
 ELSEWHERE = 77
 """Id of a broker that does not exist."""
@@ -112,8 +112,7 @@ class Corpus:
 
     def _filled(self, message: type[Message]) -> Any:
         """Build a request with a value in each of its fields."""
-        hints = typing.get_type_hints(message)
-        return message(**{name: self._value(name, hints[name]) for name in message.__slots__})
+        return message(**{name: self._value(name, hint) for name, hint in field_types(message).items()})
 
     def _value(self, name: str, hint: Any) -> Any:
         options = [each for each in _members(hint) if each is not type(None)]

@@ -7,7 +7,7 @@ import struct
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 from uuid import UUID
 
 import pytest
@@ -45,7 +45,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from protocol.readers import Budget
-from protocol.types import Message
+from protocol.types import Message, field_types
 from protocol.version_adapters import OLDER_RESPONSE
 from tools import generate_protocol
 from tools.schema_fields import python_name
@@ -101,7 +101,7 @@ def single(chance: Random, kind: str) -> Any:
 @cache
 def nested_class(owner: type, name: str) -> type:
     """The class of a struct, or of an array's structs, within one of our messages."""
-    pending = [get_type_hints(owner)[name]]
+    pending = [field_types(owner)[name]]
     while pending:
         hint = pending.pop()
         if isinstance(hint, type) and issubclass(hint, Message):

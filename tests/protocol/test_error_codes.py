@@ -1,7 +1,5 @@
 """The codes that the counters find are those that a look at every field finds, in each response."""
 
-import sys
-import typing
 from typing import Any
 
 import pytest
@@ -12,15 +10,13 @@ from protocol.codec import error_codes, message_class
 from protocol.errors import ErrorCode
 from protocol.items import element_type
 from protocol.paths import errors, message_type
-from protocol.types import Message
+from protocol.types import Message, field_types
 
 
 def filled(cls: type[Message]) -> Message:
     """A message with a code wherever there may be one, and two elements in each list of structs."""
     values: dict[str, Any] = {}
-    for name, hint in typing.get_type_hints(cls, vars(sys.modules[cls.__module__])).items():
-        if name not in cls.__slots__:
-            continue
+    for name, hint in field_types(cls).items():
         listed, struct = element_type(hint), message_type(hint)
         if listed is not None and issubclass(listed, Message):
             values[name] = [filled(listed), filled(listed)]

@@ -29,7 +29,7 @@ def _item(part: Message, ids: Mapping[UUID, str]) -> str:
 
 
 def _parts(answer: Message) -> Iterator[Message]:
-    for field in answer.__slots__:
+    for field in answer.FIELDS:
         value = None if field in OMITTED else getattr(answer, field)
         if isinstance(value, Message):
             yield value
@@ -45,7 +45,7 @@ def _label(part: Message, ids: Mapping[UUID, str]) -> str:
             named = ids.get(value, "?")
         elif isinstance(value, str) and value and not named:
             named = value
-    codes = [str(int(getattr(part, field))) for field in part.__slots__ if field.endswith("error_code")]
-    rights = [getattr(part, field) for field in part.__slots__ if field.endswith("authorized_operations")]
+    codes = [str(int(getattr(part, field))) for field in part.FIELDS if field.endswith("error_code")]
+    rights = [getattr(part, field) for field in part.FIELDS if field.endswith("authorized_operations")]
     may = "".join(f" may {value:#x}" for value in rights if value != NOT_ASKED)
     return (f"{named}={','.join(codes)}" if named and codes else named or ",".join(codes)) + may

@@ -177,7 +177,7 @@ class Throttle:
         """Handle the request, and set the throttle time in its response."""
         response = await handle(hit.request, ctx)
         effect.count_hit()
-        if response is None or "throttle_time_ms" not in response.__slots__:
+        if response is None or "throttle_time_ms" not in response.FIELDS:
             return response
         ctx.connection.throttled_until_ms = max(ctx.connection.throttled_until_ms, ctx.now_ms + self.throttle_ms)
         return response.changed(throttle_time_ms=self.throttle_ms)

@@ -45,7 +45,7 @@ def identity(level: Level, element: Message) -> tuple[Any, ...]:
     Of a topic with an id its name is no part: a request has the id alone, and a response both (KIP-516).
     """
     names = [name for names in level.own.values() for name in names]
-    names += [name for name in _FURTHER_NAMES if name in level.cls.__slots__ and name not in names]
+    names += [name for name in _FURTHER_NAMES if name in level.cls.FIELDS and name not in names]
     if getattr(element, "topic_id", None):
         names = [name for name in names if name not in {"topic", "name"}]
     return tuple(getattr(element, name) for name in names)
@@ -135,7 +135,7 @@ def _same(kind: str, asks: Level, element: Any, names: tuple[str, ...]) -> dict[
 
 
 def _with_error(level: Level, code: ErrorCode) -> dict[str, Any]:
-    fields = set(level.cls.__slots__)  # Fetch and ShareFetch both have a PartitionData
+    fields = set(level.cls.FIELDS)  # Fetch and ShareFetch both have a PartitionData
     values = {
         name: value for (cls, name), value in _BESIDE_AN_ERROR.items() if cls == level.cls.__name__ and name in fields
     }

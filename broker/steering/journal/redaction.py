@@ -77,7 +77,7 @@ def redacted_answer(frame: bytes | bytearray, answer: bytes) -> bytes:
 def without_secrets(value: Any) -> Any:
     """Return a copy of a message with its secrets masked; the same object if it has none."""
     if isinstance(value, Message):
-        changes = {name: masked for name in value.__slots__ if (masked := _field(value, name)) is not None}
+        changes = {name: masked for name in value.FIELDS if (masked := _field(value, name)) is not None}
         return value.changed(**changes) if changes else value
     if isinstance(value, list | tuple):
         masked_items = [without_secrets(each) for each in value]

@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from comparison.histories.drawing.pieces import GROUPS, IDS, MEMBERS, SETTINGS, TEXTS, TOPICS, Pieces
-from comparison.histories.fields import field_types, parts_of
+from comparison.histories.fields import parts_of
 from protocol.apis import ApiKey
 from protocol.codec import message_class
-from protocol.types import Message
+from protocol.types import Message, field_types
 
 ALL = "@"
 PLAYED: Sequence[ApiKey] = (

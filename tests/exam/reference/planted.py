@@ -61,7 +61,7 @@ def replace_codes(message: Any, code: ErrorCode, taken: ErrorCode) -> None:
     if isinstance(message, list | tuple):
         for each in message:
             replace_codes(each, code, taken)
-    for name in getattr(type(message), "__slots__", ()):
+    for name in getattr(type(message), "FIELDS", ()):
         value = getattr(message, name)
         if isinstance(value, ErrorCode):
             setattr(message, name, taken if value is code else value)
