@@ -14,12 +14,12 @@ def uvarint(value: int) -> bytes:
     """Encode a number."""
     if value < 0x80:
         return ONE_BYTE[value]
-    out = bytearray()
+    encoded = shift = 0
     while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
+        encoded |= (value & 0x7F | 0x80) << shift
+        shift += 8
         value >>= 7
-    out.append(value)
-    return bytes(out)
+    return (encoded | value << shift).to_bytes(shift // 8 + 1, "little")
 
 
 def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:

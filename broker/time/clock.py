@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Generato
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from broker.time.timers import Rhythm, Timer, Timers, pending_calls_of
 from broker.time.wakeups import Wakeup
@@ -397,6 +397,9 @@ async def wait_until(done: Callable[[], bool], watched: Collection[Watched], clo
 # --- a coroutine without a task -------------------------------------------------------------------------------------
 
 
+_COMPLETED: Final = object()
+
+
 def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
     """Run a coroutine up to its next wait; return ``None`` if it has completed.
 
@@ -406,12 +409,10 @@ def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
     An exception of the coroutine is raised where the result is awaited.
     """
     try:
-        waits_for = work.send(None)
-    except StopIteration:
-        return None
+        waits_for = next(work.__await__(), _COMPLETED)  # send() would raise StopIteration, for which it costs a tenth
     except Exception as error:  # noqa: BLE001 - it is raised again
         return Begun(work, None, error)
-    return Begun(work, waits_for)
+    return None if waits_for is _COMPLETED else Begun(work, waits_for)
 
 
 class Begun:
