@@ -73,7 +73,7 @@ class ClusterBase:
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
         self.markers = Markers(self, self.journal)
-        self.moves = LogDirMoves(self)
+        self.moves = LogDirMoves(self, read_only=options.read_only)
         self.heap = Heap()
         self.recent_ports = RecentPorts()
         """Ports that listeners do not get from the system: those of other clusters of the process, until lately."""

@@ -16,6 +16,7 @@ from broker.cluster.directory_checks import check_formats, check_metadata, check
 from broker.logs import Logger
 from broker.options import ServeOptions
 from broker.options.broker_ids import controllers_in_directory, directories, ids_in_directory, is_directory_name
+from broker.options.copies import broker_ids
 from broker.request.node import Node
 from broker.settings import BrokerSettings
 from storage import replacement
@@ -56,8 +57,11 @@ def with_ids_of_directory(options: ServeOptions) -> ServeOptions:
 def data_roots(options: ServeOptions, node_id: int, *, controller: bool = False) -> list[Path]:
     """Return a node's log directories on disk: those of `--data-dir`, or with several nodes one for each in each.
 
-    They are `broker-ID`, and for a controller that is a node of its own `controller-ID`, in the first one.
+    They are `broker-ID`, and for a controller that is a node of its own `controller-ID`, in the first one; of copies
+    that are only read, wherever they are.
     """
+    if copied := options.copied_dirs.get(node_id):
+        return list(copied[: 1 if controller else None])
     if controller:
         return [each / f"controller-{node_id}" for each in options.data_dirs[:1]]
     return [each / f"broker-{node_id}" if options.has_several_nodes else each for each in options.data_dirs]
@@ -86,7 +90,8 @@ def check_data_directories(options: ServeOptions) -> None:
     """
     if not options.data_dirs:
         return
-    for data_dir in options.data_dirs:
+    _check_copies(options)
+    for data_dir in () if options.copied_dirs else options.data_dirs:
         _check_layout(data_dir, options)
     roots = {each: data_roots(options, each, controller=True) for each in options.controller_ids}
     roots.update((broker_id, data_roots(options, broker_id)) for broker_id in options.broker_ids)
@@ -229,6 +234,15 @@ def report_cut(node: Node, cut: Cut) -> None:
         bytes=cut.size_bytes,
         segments=cut.segments,
     )
+
+
+def _check_copies(options: ServeOptions) -> None:
+    """Refuse another number of brokers than the copies have: their partitions would have no leader, or no log."""
+    present = [each for each in broker_ids(options.copied_dirs) if each not in options.controller_ids]
+    if present and not options.ids_given and len(present) != options.brokers:
+        of = f"of one broker, {present[0]}" if len(present) == 1 else f"of the brokers {', '.join(map(str, present))}"
+        directories = ", ".join(map(str, options.data_dirs))
+        raise WrongDirectoryError(f"{directories} has the log directories {of}; leave out --brokers {options.brokers}")
 
 
 def _check_layout(directory: Path, options: ServeOptions) -> None:

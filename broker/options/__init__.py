@@ -5,12 +5,12 @@ sentence that the user reads before exit code 2.
 """
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
-from broker.options import broker_ids
+from broker.options import broker_ids, copies
 from broker.options.broker_ids import BrokerIdError, ids_of_options
 from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
@@ -88,6 +88,8 @@ class ServeOptions:
     features: Mapping[str, int] = field(default_factory=dict)
     as_version: str | None = None
     data_dirs: tuple[Path, ...] = ()  # the log directories of each broker; none: in memory
+    # Of `read_only`: node id -> its log directories, as they lie below `data_dirs`; empty: nothing is there.
+    copied_dirs: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     read_only: bool = False
     allow_reset: bool = False  # a reset may remove a data directory that Understudy did not create
     lazy_coordinators: bool = False
@@ -136,8 +138,13 @@ def parse(arguments: Arguments) -> ServeOptions:
     as_version = release(last(arguments, "as-version"))
     tables = setting_tables(as_version or DEFAULT)
     settings, ignored, notes = settings_of(arguments, tables)
+    data_dirs = data_dirs_of(last(arguments, "data-dir"))
+    for name in ("read-only", "allow-reset"):
+        if name in arguments and not data_dirs:
+            raise OptionError(f"--{name} needs --data-dir DIR")
+    copied_dirs = copies.log_directories(data_dirs) if "read-only" in arguments else {}
     try:
-        ids, ids_given = ids_of_options(count_of(arguments), last(arguments, "broker-id"), settings)
+        ids, ids_given = ids_of(arguments, settings, copied_dirs)
     except BrokerIdError as error:
         raise OptionError(str(error)) from error
     settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}
@@ -153,10 +160,6 @@ def parse(arguments: Arguments) -> ServeOptions:
     check_listeners(settings, opened[0], advertise="advertise" in arguments)
     check_security((*opened[0], *controllers[:1]), settings)
     control_host, control_port, control_token = control(arguments)
-    data_dirs = data_dirs_of(last(arguments, "data-dir"))
-    for name in ("read-only", "allow-reset"):
-        if name in arguments and not data_dirs:
-            raise OptionError(f"--{name} needs --data-dir DIR")
     seed = last(arguments, "seed")
     features = features_of(as_version, arguments.get("feature", ()))
     return ServeOptions(
@@ -173,6 +176,7 @@ def parse(arguments: Arguments) -> ServeOptions:
         features=features,
         as_version=as_version,
         data_dirs=data_dirs,
+        copied_dirs=copied_dirs,
         read_only="read-only" in arguments,
         allow_reset="allow-reset" in arguments,
         lazy_coordinators="lazy-coordinators" in arguments,
@@ -189,6 +193,24 @@ def parse(arguments: Arguments) -> ServeOptions:
         lifeline="lifeline" in arguments,
         notes=notes,
     )
+
+
+def ids_of(
+    arguments: Arguments, settings: Mapping[str, str], copied_dirs: Mapping[int, Sequence[Path]]
+) -> tuple[tuple[int, ...], bool]:
+    """Return the brokers' ids, and whether a data directory cannot change them; of copies, those that they name.
+
+    Raises:
+        BrokerIdError: as `ids_of_options`.
+    """
+    count = count_of(arguments)
+    ids, are_given = ids_of_options(count, last(arguments, "broker-id"), settings)
+    if are_given or not copied_dirs:
+        return ids, are_given
+    controllers = broker_ids.controller_ids(last(arguments, "controllers") or "1", ())
+    present = tuple(each for each in copies.broker_ids(copied_dirs) if each not in controllers)
+    is_counted = "brokers" in arguments.get("given", ()) or "," in (last(arguments, "port") or "")
+    return (ids, False) if is_counted and len(ids) != len(present) else (present, True)
 
 
 def settings_of(arguments: Arguments, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:

@@ -29,8 +29,10 @@ _RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 class LogDirMoves:
     """The moves of all brokers. Those under way are the future logs in the brokers' log directories."""
 
-    def __init__(self, cluster: ClusterView) -> None:
+    def __init__(self, cluster: ClusterView, *, read_only: bool = False) -> None:
+        """``read_only``: replicas remain where they are."""
         self._cluster = cluster
+        self._read_only = read_only
         self._timers: dict[int, Timer] = {}
 
     def begin(self, node: Node, partition: ReplicatedPartition, target: LogDir) -> None:
@@ -51,11 +53,16 @@ class LogDirMoves:
     def resume(self, node: Node) -> None:
         """Continue a broker's moves: it has started, or hangs no longer, or its settings have changed.
 
-        The next step comes after ``replica.fetch.backoff.ms``, as of Kafka's thread that was idle.
+        The next step comes after ``replica.fetch.backoff.ms``, as of Kafka's thread that was idle. Of a read-only
+        directory the replicas remain as they are: DescribeLogDirs has the future ones with their lag.
         """
         if (timer := self._timers.pop(node.id, None)) is not None:
             timer.cancel()
-        if any(log_dir.futures for log_dir in node.log_dirs):
+        futures = [future for log_dir in node.log_dirs for future in log_dir.futures.values()]
+        if self._read_only:
+            for future in futures:
+                _log.info("replica was being moved", broker=node.id, future=future.directory, end=future.log_end_offset)
+        elif futures:
             self._continue_at(node, self._cluster.clock.now_ms() + node.settings.int("replica.fetch.backoff.ms"))
 
     def clear(self) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -174,7 +174,8 @@ def transactions(cluster: ReleaseCluster) -> None:
     write(cluster, "in")
     for _ in range(2):
         transact(cluster, "first", ["in", "out"])
-        begin(transact(cluster, "overdue", ["out"], 1, transaction_timeout_ms=1000), "out")
+        with suppress(KafkaException):  # a busy machine may need longer than the timeout, as applications do
+            begin(transact(cluster, "overdue", ["out"], 1, transaction_timeout_ms=3000), "out")
         left = transact(cluster, "left", ["in", "out"], 2)
         begin(left, "in")
         cluster.stop(clean=False)
