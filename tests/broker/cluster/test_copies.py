@@ -95,7 +95,7 @@ def test_a_wrong_number_of_brokers_is_refused(tmp_path: Path) -> None:
 
 
 def test_whose_a_log_directory_is(tmp_path: Path) -> None:
-    """Of each `meta.properties`, whatever its folder is called; that with the metadata first; a controller is none."""
+    """By its `meta.properties`, not its folder; that with the metadata first; a controller is none."""
     for folder, node in (("a/one", 4), ("a/two", 4), ("b", 7), ("c", 9), (".hidden", 8), ("d/e/f", 6)):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "meta.properties").write_text(f"version=1\nnode.id={node}\n")
