@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from tests.clients.class_archive import archive_flags
 from tests.clients.targets import CLUSTER_ID, accepts, wait_until
 from tests.ports import free_ports
 from tests.serving import until
@@ -83,7 +85,7 @@ class ReleaseCluster:
             settings = self._folder / "zookeeper.properties"
             settings.write_text(
                 f"dataDir={self._folder}/zookeeper\nclientPort={self._other}\nclientPortAddress=127.0.0.1\n"
-                "admin.enableServer=false\n"
+                "admin.enableServer=false\n4lw.commands.whitelist=dump\n"
             )
             self._zookeeper = self._java("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(settings))
             wait_until(lambda: accepts(self._other), PATIENCE_S, self._zookeeper, self._log)
@@ -100,17 +102,18 @@ class ReleaseCluster:
 
     def _start(self, node: int) -> None:
         """Start a broker. A ZooKeeper refuses its second life until the session of the first has ended."""
-        port = self.ports[node - 1]
-        for attempt in range(5):
-            process = self._java("kafka.Kafka", str(self._properties(node)))
-            try:
-                wait_until(lambda: accepts(port), PATIENCE_S, process, self._log)
-            except RuntimeError:
-                if attempt == 4 or not has_zookeeper(self.release):
-                    raise
-            else:
-                self._running[node] = process
-                return
+        port, name = self.ports[node - 1], f"/brokers/ids/{node}\n"
+        if self._zookeeper is not None:
+            until(lambda: name not in self._sessions(), "the end of a session", PATIENCE_S)
+        process = self._java("kafka.Kafka", str(self._properties(node)))
+        wait_until(lambda: accepts(port), PATIENCE_S, process, self._log)
+        self._running[node] = process
+
+    def _sessions(self) -> str:
+        """Return what ZooKeeper's clients have registered, a line each."""
+        with socket.create_connection(("127.0.0.1", self._other), PATIENCE_S) as connection:
+            connection.sendall(b"dump")
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
     def stop(self, *nodes: int, clean: bool = True) -> None:
         """Stop these brokers, or all with the controller last: in good order, or by SIGKILL."""
@@ -152,6 +155,7 @@ class ReleaseCluster:
         return self._folder / f"server-{node}.properties"
 
     def _java(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = ["java", *JVM, LOG_LEVEL, "-cp", f"{self._jars}/*", main, *arguments]
+        archive = () if has_zookeeper(self.release) else archive_flags(self._jars)
+        command = ["java", *JVM, *archive, LOG_LEVEL, "-cp", f"{self._jars}/*", main, *arguments]
         with self._log.open("ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
