@@ -18,7 +18,8 @@ _UNCHANGED: Final = -2
 _WITH_CONTROLLERS: Final = 15
 """The feature level of `metadata.version` since which controllers register (3.7)."""
 _NEVER_BACK: Final = "kraft.version"
-"""The feature that cannot be downgraded (QuorumFeatures); others can, if that loses no metadata."""
+"""The feature that cannot be downgraded (QuorumFeatures); metadata.version can, if that loses no metadata."""
+_METADATA: Final = "metadata.version"
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
@@ -108,7 +109,7 @@ class Image:
         for broker_id, each in self.brokers.items():
             answer["broker", broker_id] = (each.broker_epoch, self.fenced.get(broker_id))
             answer["registration", broker_id] = _registration(each, each.rack)
-        if self.features.get("metadata.version", 0) >= _WITH_CONTROLLERS:
+        if self.features.get(_METADATA, 0) >= _WITH_CONTROLLERS:
             answer |= {("controller", number): _registration(each) for number, each in self.controllers.items()}
         answer |= {
             ("feature", name): level for name, level in self.features.items() if level and name != "kraft.version"
@@ -307,7 +308,9 @@ def _fence(image: Image, record: md.FenceBrokerRecord | md.UnfenceBrokerRecord) 
 def _feature(image: Image, record: md.FeatureLevelRecord) -> Iterator[str]:
     if record.feature_level < 0:
         yield "a negative level of a feature"
-    if record.name == _NEVER_BACK and record.feature_level < image.features.get(record.name, 0):
+    before = image.features.get(record.name, 0)
+    lost = range(record.feature_level + 1, before + 1)
+    if lost and (record.name == _NEVER_BACK or (record.name == _METADATA and md.CHANGED_METADATA.intersection(lost))):
         yield f"a lower level of {record.name}, {record.feature_level}, than before"
     if not image.is_snapshot and record.feature_level > 0 and record.name != "kraft.version":
         for broker in image.brokers.values():

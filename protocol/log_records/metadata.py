@@ -19,6 +19,8 @@ from protocol.uvarint import read_uvarint, uvarint
 FRAME_VERSION = 1
 LATEST_METADATA_VERSION = 33
 """Feature level of 4.4-IV2; its records are those of 4.3-IV0 (30), and UnregisterControllerRecord."""
+CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+"""Levels of metadata.version with new records or fields (didMetadataChange): no downgrade crosses them."""
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 

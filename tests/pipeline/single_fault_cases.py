@@ -259,6 +259,9 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "leader-unregistered": ("metadata-record", behind(metadata.UnregisterBrokerRecord(1, 4))),
     "quorum-level-back": ("metadata-record", behind(
         *(metadata.FeatureLevelRecord("kraft.version", level) for level in (1, 0)))),
+    "metadata-level-back": ("metadata-record", behind(metadata.FeatureLevelRecord("metadata.version", 29))),
+    "metadata-level-back-to-a-release-before": ("metadata-record", behind(
+        *(metadata.FeatureLevelRecord("metadata.version", level) for level in (33, 31)))),
     "setting-misspelled": ("setting-unknown", behind(metadata.ConfigRecord(2, "orders", "retention.sm", "5"))),
     "group-setting-misspelled": (
         "setting-unknown", behind(metadata.ConfigRecord(32, "g", "consumer.session.timeout", "5"))),

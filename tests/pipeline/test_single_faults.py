@@ -10,6 +10,7 @@ from pipeline.audits.metadata_files import faults
 from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.tables import DuckTables
+from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.fault_files import Planting
@@ -42,6 +43,15 @@ def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> Non
     root = directory(tmp_path / "data")
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
     assert "segment-files" not in findings_of(root, "segment-files")
+
+
+def test_a_level_that_loses_no_metadata_may_go_back(tmp_path: Path) -> None:
+    """A controller takes 31 back to 30, which has the same records, and never 30 to 29."""
+    root = directory(tmp_path / "data")
+    behind(*(metadata.FeatureLevelRecord("metadata.version", level) for level in (31, 30)))(root)
+    assert findings_of(root, "metadata-record") == set()
+    behind(metadata.FeatureLevelRecord("metadata.version", 29))(root)
+    assert findings_of(root, "metadata-record") == {"metadata-record"}
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
+from protocol.log_records.metadata import CHANGED_METADATA
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
@@ -142,13 +143,9 @@ def _reason(update: FeatureUpdate, current: int, nodes: Sequence[Node]) -> str |
     return None
 
 
-# MetadataVersion.didMetadataChange: the levels with new records or fields.
-_CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
-
-
 def _loses(update: FeatureUpdate, current: int) -> str | None:
     """Return why metadata.version cannot be downgraded to that level, or ``None``."""
-    if not any(update.level < level <= current for level in _CHANGED_METADATA):
+    if not any(update.level < level <= current for level in CHANGED_METADATA):
         return None
     unsafe = update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE
     reason = (
