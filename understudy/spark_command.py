@@ -58,10 +58,14 @@ def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:
         except output_files.OutputFileError as error:
             refuse(program, str(error))
 
-    def enter_spark() -> Any:
-        """Prepare this process for Spark; return the function that registers the data sources with a session."""
+    def enter_spark(*, sources: bool) -> Any:
+        """Prepare this process for Spark; return the function that prepares a session, with the data sources or not.
+
+        For these Spark starts a Python of its own, which costs seconds, and tasks that are functions need none.
+        """
         enter(program)
-        return importlib.import_module("understudy.spark").register
+        spark = importlib.import_module("understudy.spark")
+        return spark.register if sources else spark.prepare
 
     more: dict[str, Any] = {"serve": serve, "write": write, "enter_spark": enter_spark}
     enter_pipeline(program, with_spark=False)

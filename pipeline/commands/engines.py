@@ -104,19 +104,19 @@ def reader_for(
         from pipeline.duck.reader import LocalReader  # noqa: PLC0415 - it brings DuckDB
 
         return LocalReader()
-    register = arguments["enter_spark"]()
+    prepare = arguments["enter_spark"](sources=False)
     from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
     from pipeline.spark_reader import SparkReader  # noqa: PLC0415 - it brings Spark
 
     progress.show("starting Spark ...")
-    return SparkReader(session(register, arguments["master"]))
+    return SparkReader(session(prepare, arguments["master"]))
 
 
 def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, needs_sql: bool) -> Any:
     """Return a Spark session to export or load these files; None if they are small and no SQL is needed."""
     if not needs_sql and is_small(arguments, [path]):
         return None
-    register = arguments["enter_spark"]()
+    register = arguments["enter_spark"](sources=True)
     from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
 
     progress.show("starting Spark ...")

@@ -40,8 +40,8 @@ SETTINGS = {
 }
 """Snapshots after few updates, and by the clock."""
 PER_ROUND, LEAVES = 20, -1
-INITIALIZED_S = 60.0
-"""Kafka asks the share coordinator again half a minute after an attempt that failed."""
+INITIALIZED_S = 600.0
+"""Kafka asks the share coordinator again half a minute after an attempt that failed, and a busy machine is slow."""
 
 
 def make(bootstrap: str, *, reset: bool = True) -> None:

@@ -217,7 +217,7 @@ def cleaned(cluster: ReleaseCluster, name: str) -> None:
     """Wait until the cleaner has written its checkpoint once more."""
     checkpoint = cluster.data / "cleaner-offset-checkpoint"
     before = checkpoint.read_bytes() if checkpoint.exists() else b""
-    until(lambda: checkpoint.exists() and name.encode() in checkpoint.read_bytes() != before, "the cleaner", 30)
+    until(lambda: checkpoint.exists() and name.encode() in checkpoint.read_bytes() != before, "the cleaner", PATIENCE_S)
 
 
 def retention(cluster: ReleaseCluster) -> None:
@@ -244,7 +244,7 @@ def retention(cluster: ReleaseCluster) -> None:
             for name in ("timed", "sized")
         )
 
-    until(gone, "retention", 60)
+    until(gone, "retention", PATIENCE_S)
     cluster.stop(clean=False)
     cluster.start()
     write(cluster, "sized", 100)
@@ -295,7 +295,7 @@ def directories(cluster: ReleaseCluster) -> None:
     for target in (1, 2):
         moved(cluster, str(homes[target]), {"spread": [0, 1, 2]})
         write(cluster, "spread")
-        until(lambda: not list(cluster.data.glob("*/*-future")), "the moves", 60)
+        until(lambda: not list(cluster.data.glob("*/*-future")), "the moves", PATIENCE_S)
     read(cluster, "readers", "spread", 60).close()
     moved(cluster, str(homes[0]), {"large": [0, 1]})
     moved(cluster, str(homes[1]), {"large": [0, 1]})
@@ -414,7 +414,7 @@ def reassigned(cluster: ReleaseCluster, plan: list[list[int]]) -> None:
     for address in controllers:
         with closing(Wire(address)) as wire:
             wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
-    until(over, "the end of the move", 60)
+    until(over, "the end of the move", PATIENCE_S)
 
 
 def restarts(cluster: ReleaseCluster) -> None:

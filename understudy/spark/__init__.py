@@ -20,18 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
-def register(spark: "SparkSession") -> None:
-    """Register the data sources `kafka_segments`, `kafka_batches`, `kafka_state` and `wire_journal` with a session.
-
-    On a cluster, the code is shipped to the executors, including compiled packages; they need their own Python, pyarrow
-    and numpy, like all of Spark's Python data sources, and the driver's platform. It may be called repeatedly.
-    """
+def prepare(spark: "SparkSession") -> None:
+    """Let a session's tasks run our code: on a cluster it is shipped to the executors, as `register` does."""
     context: Any = None if _is_remote(spark) else spark.sparkContext
     if context is not None and context.master.startswith("local"):
         # The Python that starts workers: another one might not have the packages.
         context.pythonExec = sys.executable
     else:
         ship(spark)
+
+
+def register(spark: "SparkSession") -> None:
+    """Register the data sources `kafka_segments`, `kafka_batches`, `kafka_state` and `wire_journal` with a session.
+
+    On a cluster, the code is shipped to the executors, including compiled packages; they need their own Python, pyarrow
+    and numpy, like all of Spark's Python data sources, and the driver's platform. It may be called repeatedly.
+    """
+    prepare(spark)
     for source in SOURCES:
         spark.dataSource.register(source)
 
