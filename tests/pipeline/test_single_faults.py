@@ -1,5 +1,6 @@
 """Faults of files of which a directory has one: each is found under its name, and a directory without it is clean."""
 
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +53,30 @@ def test_a_level_that_loses_no_metadata_may_go_back(tmp_path: Path) -> None:
     assert findings_of(root, "metadata-record") == set()
     behind(metadata.FeatureLevelRecord("metadata.version", 29))(root)
     assert findings_of(root, "metadata-record") == {"metadata-record"}
+
+
+def test_zeros_at_the_end_may_be_preallocated_where_the_settings_are_elsewhere(tmp_path: Path) -> None:
+    """So 2.8.2 leaves a segment when it is killed; ZooKeeper knows which topics have `preallocate`."""
+    root = directory(tmp_path / "data")
+    (root / CLEAN_SHUTDOWN).unlink()
+    path = root / f"orders-0/{6:020d}.log"
+    path.write_bytes(path.read_bytes() + bytes(500))
+    assert findings_of(root, "tail-torn") == {"tail-torn"}
+    preallocated = tmp_path / "preallocated"
+    shutil.copytree(root, preallocated)
+    behind(metadata.ConfigRecord(2, "orders", "preallocate", "TRUE"))(preallocated)
+    assert findings_of(preallocated, "tail-torn") == set()
+    shutil.rmtree(root / METADATA)
+    assert findings_of(root, "tail-torn") == set()
+
+
+def test_a_replica_that_moves_here_has_entries_in_the_checkpoints(tmp_path: Path) -> None:
+    """So 2.8.2 writes them when it stops during a move; without the folder they are of no partition."""
+    root = directory(tmp_path / "data")
+    future = (root / "orders-1").rename(root / f"orders-1.{7:032x}-future")
+    assert findings_of(root, "checkpoint-partition") == set()
+    shutil.rmtree(future)
+    assert findings_of(root, "checkpoint-partition") == {"checkpoint-partition"}
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -2,7 +2,7 @@
 -- severity: warning
 -- A broker that stops cleanly writes the high watermark and the recovery point of each of its partitions and of no others; and its log
 -- start offsets, without which deleted records come back. Either a checkpoint is missing or belongs to another directory, or a partition's
--- directory is missing. (If no partition is left, the last high watermarks remain.)
+-- directory is missing. (If no partition is left, the last high watermarks remain. A replica that moves to this directory has entries, too.)
 WITH wanted AS (
   SELECT directory, topic, partition, log_end, file
   FROM partitions JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)
@@ -18,7 +18,10 @@ UNION ALL
 SELECT directory, topic, partition, file, 'an entry without a partition'
 FROM checkpoints JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)
 LEFT JOIN (SELECT directory, topic, partition, log_end FROM partitions) USING (directory, topic, partition)
-WHERE log_end IS NULL AND (file <> 'replication-offset-checkpoint' OR EXISTS (
+WHERE log_end IS NULL AND NOT EXISTS (
+  SELECT 1 FROM futures WHERE futures.directory = checkpoints.directory AND futures.topic = checkpoints.topic
+    AND futures.partition = checkpoints.partition)
+AND (file <> 'replication-offset-checkpoint' OR EXISTS (
   SELECT 1 FROM partitions WHERE partitions.directory = checkpoints.directory AND partitions.topic <> '__cluster_metadata'))
 UNION ALL
 SELECT directory, CAST(NULL AS STRING), CAST(NULL AS INT), 'log-start-offset-checkpoint', 'the file is missing'
