@@ -177,7 +177,9 @@ class BrokerFiles:
         """Compare index files with segments.
 
         A clean shutdown leaves them trimmed. Before that, the last segment may be without them (Understudy writes them
-        when it closes a segment), and a crash may leave those of a segment that is gone.
+        when it closes a segment), and a crash may leave those of a segment that is gone. A clean shutdown may leave a
+        segment as `.swap` in the place of the old one, and a broker completes that (2.8.2: its cleaner ends after the
+        scheduler of deletions has).
         """
         names = [name for name, _ in tree.names(folder)]
         parts = [part for name in names if (part := segment_part(name)) is not None]
@@ -189,8 +191,11 @@ class BrokerFiles:
             gone = [(base, "missing") for base in whole - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
                 self._complain_of_segment(f"{folder}/{base:020d}.{suffix}", base, what, place)
+        swapped = {part[0] for name in names if name.endswith(".log.swap") and (part := segment_part(name[:-5]))}
         for name in names if is_clean else ():
-            if name.endswith(_UNFINISHED) and (part := segment_part(name.rpartition(".")[0])) is not None:
+            if not name.endswith(_UNFINISHED) or (part := segment_part(name.rpartition(".")[0])) is None:
+                continue
+            if not name.endswith(".swap") or part[0] not in swapped - segments:
                 self._complain_of_segment(f"{folder}/{name}", part[0], "left by a compaction that did not end", place)
         if not is_clean or folder == _METADATA:  # Kafka 4.4 leaves the indexes of its metadata log
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its __all__
     AclBinding,
     AclBindingFilter,
@@ -44,6 +44,7 @@ from tests.pipeline import group_traffic
 from tests.pipeline.release_clusters import ReleaseCluster
 from tests.serving import until
 from tests.wire import Wire
+from tools.old_kafka import has_zookeeper
 
 PATIENCE_S: Final = 300
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -76,8 +77,17 @@ def topic(cluster: ReleaseCluster, name: str, *partitions: int, **settings: str)
     config = {key.replace("_", "."): value for key, value in settings.items()}
     wanted = NewTopic(name, (partitions or (2,))[0], min(3, len(cluster.ports)), config=config)
     admin = administrator(cluster)  # as long as this is referred to, its answers come
-    for each in admin.create_topics([wanted]).values():
-        each.result(PATIENCE_S)
+
+    def is_created() -> bool:
+        try:
+            admin.create_topics([wanted])[name].result(PATIENCE_S)
+        except KafkaException as error:
+            if not has_zookeeper(cluster.release) or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            return False  # ZooKeeper still has what was deleted
+        return True
+
+    until(is_created, f"topic {name}", PATIENCE_S)
 
 
 def write(
@@ -320,12 +330,12 @@ def administration(cluster: ReleaseCluster) -> None:
         for name in ("again", f"once-{turn}"):
             topic(cluster, name, cleanup_policy="compact, delete", retention_ms=" 600000 ", preallocate="TRUE")
             write(cluster, name)
+        read(cluster, "readers", "again", 20).close()  # before its segments end, and may be compacted
         altered(cluster, ResourceType.TOPIC, "again", max_message_bytes="2000000", segment_ms="+5000")
         for each in admin.create_partitions([NewPartitions("again", 5)]).values():
             each.result(PATIENCE_S)
-        read(cluster, "readers", "again", 20).close()
         write(cluster, "again")
-        altered(cluster, ResourceType.BROKER, "1", log_cleaner_threads=str(turn + 1))
+        altered(cluster, ResourceType.BROKER, "1", log_cleaner_threads=str(1 + turn % 2))
         for each in admin.delete_topics(["again"]).values():
             each.result(PATIENCE_S)
         if turn == 1:

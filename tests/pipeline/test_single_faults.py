@@ -70,6 +70,17 @@ def test_zeros_at_the_end_may_be_preallocated_where_the_settings_are_elsewhere(t
     assert findings_of(root, "tail-torn") == set()
 
 
+def test_a_broker_completes_a_swap(tmp_path: Path) -> None:
+    """2.8.2 may stop cleanly while its cleaner replaces a segment; beside the segment itself it is a file too many."""
+    root = directory(tmp_path / "data")
+    for path in sorted((root / "orders-0").glob(f"{0:020d}.*")):
+        path.rename(f"{path}.swap")
+    assert findings_of(root, "segment-files") == set()
+    log = root / f"orders-0/{0:020d}.log"
+    shutil.copy(f"{log}.swap", log)
+    assert findings_of(root, "segment-files") == {"segment-files"}
+
+
 def test_a_replica_that_moves_here_has_entries_in_the_checkpoints(tmp_path: Path) -> None:
     """So 2.8.2 writes them when it stops during a move; without the folder they are of no partition."""
     root = directory(tmp_path / "data")
