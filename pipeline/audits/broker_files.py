@@ -37,7 +37,7 @@ from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, chec
 
 _METADATA: Final = "__cluster_metadata-0"
 _FUTURE: Final = re.compile(r"(.+)-(\d+)\.[0-9a-f]{32}-future$")
-_UNFINISHED: Final = (".cleaned", ".swap")
+_SWAP: Final = ".swap"
 """Suffixes of files that the cleaner writes before they replace others (LogCleaner, UnifiedLog)."""
 _ZEROS: Final = 8
 """Bytes of an index entry that are not all zero: the first batch of a segment has no entry."""
@@ -179,7 +179,7 @@ class BrokerFiles:
         A clean shutdown leaves them trimmed. Before that, the last segment may be without them (Understudy writes them
         when it closes a segment), and a crash may leave those of a segment that is gone. A clean shutdown may leave a
         segment as `.swap` in the place of the old one, and a broker completes that (2.8.2: its cleaner ends after the
-        scheduler of deletions has).
+        scheduler of deletions has), or a half of one as `.cleaned`, which a broker removes (4.4.0).
         """
         names = [name for name, _ in tree.names(folder)]
         parts = [part for name in names if (part := segment_part(name)) is not None]
@@ -193,9 +193,8 @@ class BrokerFiles:
                 self._complain_of_segment(f"{folder}/{base:020d}.{suffix}", base, what, place)
         swapped = {part[0] for name in names if name.endswith(".log.swap") and (part := segment_part(name[:-5]))}
         for name in names if is_clean else ():
-            if not name.endswith(_UNFINISHED) or (part := segment_part(name.rpartition(".")[0])) is None:
-                continue
-            if not name.endswith(".swap") or part[0] not in swapped - segments:
+            part = segment_part(name.removesuffix(_SWAP)) if name.endswith(_SWAP) else None
+            if part is not None and part[0] not in swapped - segments:
                 self._complain_of_segment(f"{folder}/{name}", part[0], "left by a compaction that did not end", place)
         if not is_clean or folder == _METADATA:  # Kafka 4.4 leaves the indexes of its metadata log
             return
