@@ -86,13 +86,13 @@ def instruction(text: str, line: int) -> Instruction:
     while match := re.match(r"(--\S+)\s+", rest):
         flags.append(match[1])
         rest = rest[match.end() :]
-    made = Instruction(line, keyword.upper(), tuple(flags), rest.strip())
-    if made.keyword not in KNOWN_FLAGS:
-        raise SystemExit(f"rehearsal: line {line}: unknown instruction: {made.keyword}")
+    parsed = Instruction(line, keyword.upper(), tuple(flags), rest.strip())
+    if parsed.keyword not in KNOWN_FLAGS:
+        raise SystemExit(f"rehearsal: line {line}: unknown instruction: {parsed.keyword}")
     for flag in flags:
-        if flag.removeprefix("--").partition("=")[0] not in KNOWN_FLAGS[made.keyword]:
+        if flag.removeprefix("--").partition("=")[0] not in KNOWN_FLAGS[parsed.keyword]:
             raise SystemExit(f"rehearsal: line {line}: unknown flag: {flag} (Docker 20 without BuildKit)")
-    return made
+    return parsed
 
 
 def variables(rest: str) -> dict[str, str]:

@@ -275,8 +275,8 @@ class InProcess(Server):
         self.opened, self._network = [], network
         self._over = network.loop.create_future()
         self._started: asyncio.Future[None] = network.loop.create_future()
-        given = {"port": 0, "control_port": 0, "seed": 1, **options}
-        self._options = parse(gather(*off_the_command_line(command_line(**given))))
+        all_options = {"port": 0, "control_port": 0, "seed": 1, **options}
+        self._options = parse(gather(*off_the_command_line(command_line(**all_options))))
         self._life = network.loop.create_task(self._live())
         network.run(self._start())
 

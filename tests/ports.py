@@ -13,12 +13,12 @@ _candidates = itertools.count(random.SystemRandom().randrange(COUNT))
 
 def free_ports(count: int) -> list[int]:
     """Ports that are free at this moment, and that were not returned to this process before."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = LOWEST + next(_candidates) % COUNT
         if _is_free(port):
-            found.append(port)
-    return found
+            ports.append(port)
+    return ports
 
 
 def _is_free(port: int) -> bool:

@@ -58,9 +58,9 @@ class Server:
 
     def wire_to(self, address: str, **options: Any) -> Wire:
         """A connection to any listener of the server, with the options of :meth:`wire`."""
-        made = self.connected(address, **options)
-        self.opened.append(made)
-        return made
+        wire = self.connected(address, **options)
+        self.opened.append(wire)
+        return wire
 
     def connected(
         self,
@@ -166,9 +166,9 @@ def until(ask: Callable[[], T | None], what: str, patience_s: float = PATIENCE_S
     """Ask again and again until the answer is true; fails the test when patience ends."""
     deadline = time.monotonic() + patience_s
     for _ in range(round(patience_s / POLL_S)):
-        found = ask()
-        if found:
-            return found
+        result = ask()
+        if result:
+            return result
         if time.monotonic() > deadline:
             break
         Pausing.pause(POLL_S)

@@ -64,5 +64,5 @@ class Servers:
 
 def start(**options: Any) -> ServerProcess:
     """A server process of one's own, to be stopped by who asked for it."""
-    given = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
-    return Started(command_line(**given))
+    all_options = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
+    return Started(command_line(**all_options))

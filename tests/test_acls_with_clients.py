@@ -58,8 +58,8 @@ class Guarded:
 def guarded(broker_with: BrokerWith) -> Guarded:
     """One broker with the topic orders."""
     stage = Guarded(broker_with(settings=SETTINGS))
-    (made,) = stage.admin.create_topics([NewTopic("orders", 1)]).values()
-    made.result(60)
+    (creation,) = stage.admin.create_topics([NewTopic("orders", 1)]).values()
+    creation.result(60)
     return stage
 
 

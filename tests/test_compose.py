@@ -20,19 +20,19 @@ ROOT = Path(__file__).resolve().parent.parent
 def ports() -> Iterator[dict[str, str]]:
     """A server with the variables of compose.yaml, on free ports of this machine instead of 9092, 29092 and 9099."""
     names = ("29092", "9092", "9099")
-    found = dict(zip(names, map(str, free_ports(len(names))), strict=True))
+    mapped = dict(zip(names, map(str, free_ports(len(names))), strict=True))
     text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8").partition("  app:")[0]
     values = dict(re.findall(r"^ +(UNDERSTUDY_\w+): (?!\|)(.+)$", text, re.MULTILINE))
     topics = re.search(r"UNDERSTUDY_TOPIC: \|\n((?: {8}.*\n)+)", text)
     assert topics is not None
     values["UNDERSTUDY_TOPIC"] = topics[1]
     for name, value in values.items():
-        moved = re.sub(r"29092|9092|9099", lambda port: found[port[0]], value)
+        moved = re.sub(r"29092|9092|9099", lambda port: mapped[port[0]], value)
         values[name] = moved.replace("=kafka:", "=127.0.0.1:")  # no network here gives the service its name
-    env = {"UNDERSTUDY_HOST": "127.0.0.1", "UNDERSTUDY_PORT": found["9092"], "UNDERSTUDY_CONTROL_PORT": found["9099"]}
+    env = {"UNDERSTUDY_HOST": "127.0.0.1", "UNDERSTUDY_PORT": mapped["9092"], "UNDERSTUDY_CONTROL_PORT": mapped["9099"]}
     env["UNDERSTUDY_SET_GROUP_INITIAL_REBALANCE_DELAY_MS"] = "0"
     with serve(env={**env, **values}):
-        yield found
+        yield mapped
 
 
 def test_each_listener_returns_its_own_address(ports: dict[str, str]) -> None:

@@ -50,11 +50,11 @@ def test_an_image_runs_one_process_that_is_not_root(path: Path) -> None:
 def test_the_image_sets_variables_that_the_server_knows() -> None:
     """Every UNDERSTUDY_* of the Dockerfile and of compose.yaml is an option's twin."""
     text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8")
-    given = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", text))
+    names = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", text))
     for step in steps(ROOT / "Dockerfile", "ENV"):
-        given |= {name for name in variables(step.rest) if name.startswith("UNDERSTUDY_")}
-    assert given
-    assert given - OPTION_VARIABLES == set()
+        names |= {name for name in variables(step.rest) if name.startswith("UNDERSTUDY_")}
+    assert names
+    assert names - OPTION_VARIABLES == set()
 
 
 def test_the_image_can_be_reached_and_asked_how_it_is() -> None:

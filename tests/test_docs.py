@@ -38,18 +38,18 @@ def commands(name: str) -> Iterator[list[str]]:
 
 def test_every_serve_command_starts_a_server() -> None:
     """Its options exist and make sense together."""
-    given = list(commands("serve"))
-    assert given
-    for argv in given:
+    command_lines = list(commands("serve"))
+    assert command_lines
+    for argv in command_lines:
         assert parse(serve.gather(argv, {})).brokers >= 1
 
 
 def test_every_ctl_command_is_a_verb() -> None:
     """Each `ctl` command in the documentation has a verb and options that exist."""
-    given = list(commands("ctl"))
-    assert given
+    command_lines = list(commands("ctl"))
+    assert command_lines
     parser = ctl.build_parser()
-    for argv in given:
+    for argv in command_lines:
         assert parser.parse_args(argv).verb.path
 
 
@@ -71,9 +71,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page: Path) -> None:
     """A path in code that begins with one of our folders."""
-    made = {"build", "dist"}  # by make, where it has run
+    built = {"build", "dist"}  # by make, where it has run
     ours = [path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    folders = "|".join(name for name in ours if name not in made)
+    folders = "|".join(name for name in ours if name not in built)
     named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text(encoding="utf-8"))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -139,7 +139,7 @@ def test_every_verb_has_its_task_in_steering() -> None:
         return any(
             method == verb.method
             and len(way) == len(wanted)
-            and all(part == given or part.startswith("{") for part, given in zip(wanted, way, strict=True))
+            and all(part == segment or part.startswith("{") for part, segment in zip(wanted, way, strict=True))
             for method, way in ways
         )
 
@@ -157,8 +157,8 @@ def pasted(page: Path) -> Iterator[tuple[str, str]]:
         for line in block[2].splitlines():
             request = re.match(r"(?:GET|POST|PUT|DELETE) \S+ ([\[{].*)", line)
             arguments = shlex.split(line) if "understudy ctl" in line else []
-            for found in ([request[1]] if request else []) + [each for each in arguments if each[:1] in {"{", "["}]:
-                yield place, found
+            for snippet in ([request[1]] if request else []) + [each for each in arguments if each[:1] in {"{", "["}]:
+                yield place, snippet
 
 
 def test_json_in_the_docs_can_be_pasted() -> None:
@@ -172,6 +172,6 @@ def test_json_in_the_docs_can_be_pasted() -> None:
             return len(lines) > 1 and all(map(is_json, lines))
         return True
 
-    found = [each for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")] for each in pasted(page)]
-    assert len(found) > 10
-    assert [each for each in found if not is_json(each[1])] == []
+    snippets = [each for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")] for each in pasted(page)]
+    assert len(snippets) > 10
+    assert [each for each in snippets if not is_json(each[1])] == []

@@ -32,12 +32,12 @@ def test_threads_wait_for_the_same_process() -> None:
 
 def test_threads_share_the_process_that_forks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that want the first server at the same time: a process is waited for where it was forked."""
-    together, never, made = Barrier(THREADS), Event(), list[object]()
+    together, never, processes = Barrier(THREADS), Event(), list[object]()
 
     def slow() -> object:
         never.wait(0.2)  # as long as it takes to start one
-        made.append(object())
-        return made[-1]
+        processes.append(object())
+        return processes[-1]
 
     def wanted() -> object:
         together.wait(60)
@@ -45,5 +45,5 @@ def test_threads_share_the_process_that_forks(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(forking, "_fork_server", functools.cache(slow))
     with ThreadPoolExecutor(THREADS) as pool:
-        assert set(pool.map(lambda _: wanted(), range(THREADS))) == set(made)
-    assert len(made) == 1
+        assert set(pool.map(lambda _: wanted(), range(THREADS))) == set(processes)
+    assert len(processes) == 1

@@ -24,8 +24,8 @@ def test_a_served_cluster_does_not_make_clients_pause_unless_that_is_wanted(tmp_
         (programs / name).chmod(0o755)
     (tmp_path / ".server").touch()
     environment = {name: value for name, value in os.environ.items() if name != "UNDERSTUDY_FOR_TESTS"}
-    for given, value in ((), "true"), (("UNDERSTUDY_FOR_TESTS=false",), "false"):
-        make = ["make", "--no-print-directory", "--silent", "serve", f"VENV={tmp_path}", *given]
+    for variables, value in ((), "true"), (("UNDERSTUDY_FOR_TESTS=false",), "false"):
+        make = ["make", "--no-print-directory", "--silent", "serve", f"VENV={tmp_path}", *variables]
         answer = subprocess.run(
             make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=120
         )

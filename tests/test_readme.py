@@ -52,9 +52,9 @@ def test_the_verbs_work_on_the_cluster_that_was_started_before() -> None:
     assert shlex.split(served)[2:] == ["--brokers", "3", "--topic", "orders:6"]
     process = start(brokers=3, topics=["orders:6"])
     try:
-        given = lines("understudy ctl ")
-        assert len(given) >= 5
-        for line in given:
+        commands = lines("understudy ctl ")
+        assert len(commands) >= 5
+        for line in commands:
             out = io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                 code = main([*shlex.split(line)[1:], "--control", str(process.ready.control_url)])

@@ -34,8 +34,8 @@ def lines(kind: str) -> list[tuple[str, str]]:
     return [
         (page.name, line)
         for page in PAGES
-        for found, text in BLOCK.findall(page.read_text(encoding="utf-8"))
-        if found == kind
+        for language, text in BLOCK.findall(page.read_text(encoding="utf-8"))
+        if language == kind
         for line in text.replace("\\\n", " ").splitlines()
     ]
 

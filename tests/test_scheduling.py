@@ -68,7 +68,7 @@ def test_files_without_the_marker_of_a_run_are_not_imported(tmp_path: Path) -> N
     marked, plain = tmp_path / "test_marked.py", tmp_path / "test_plain.py"
     marked.write_text("pytestmark = pytest.mark.interop\n")
     plain.write_text("interoperable = True\n")
-    given = {"interop and not nightly": [None, True], "not interop": [None, None]}
-    for expression, ignored in given.items():
+    expected = {"interop and not nightly": [None, True], "not interop": [None, None]}
+    for expression, ignored in expected.items():
         config = SimpleNamespace(getoption={"markexpr": expression}.__getitem__)
         assert [pytest_ignore_collect(each, cast("pytest.Config", config)) for each in (marked, plain)] == ignored

@@ -85,7 +85,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 def known(place: str) -> bool:
     """Whether that is an id of some document, such as ``D.2``, ``PRD-17`` or ``V11``."""
     end = slug(place)
-    return any(name == end or name.endswith(f"-{end}") for found in anchors().values() for name in found)
+    return any(name == end or name.endswith(f"-{end}") for names in anchors().values() for name in names)
 
 
 def bare(text: str) -> list[str]:
@@ -103,10 +103,10 @@ def bare(text: str) -> list[str]:
 @pytest.mark.slow
 def test_every_citation_leads_to_its_rule() -> None:
     """In code, tests, SQL, JSON and pages alike."""
-    found = [(path, citation) for path, text in texts() for citation in citations(text)]
-    assert len(found) > 1500
-    assert {citation.document for _, citation in found} == set(DOCUMENTS)
-    unknown = [f"{path.relative_to(ROOT)}: {citation}" for path, citation in found if resolve(citation) is None]
+    cited = [(path, citation) for path, text in texts() for citation in citations(text)]
+    assert len(cited) > 1500
+    assert {citation.document for _, citation in cited} == set(DOCUMENTS)
+    unknown = [f"{path.relative_to(ROOT)}: {citation}" for path, citation in cited if resolve(citation) is None]
     assert unknown == []
 
 
@@ -124,13 +124,13 @@ def test_a_citation_that_leads_nowhere_is_noticed() -> None:
 @pytest.mark.parametrize("folder", [*PACKAGES, "tests"])
 def test_no_id_is_without_its_document_in_docstrings_and_comments(folder: str) -> None:
     """``core D.2 V11``, not ``V11``: a reader does not have to guess the document."""
-    found = {
+    bare_ids = {
         f"{place(path, line + text[: text.index(name)].count(chr(10)))}: {name}"
         for path in set(python_files(folder)) - ABOUT_IDS
         for line, text in prose(path)
         for name in bare(text)
     }
-    assert sorted(found) == []
+    assert sorted(bare_ids) == []
 
 
 @pytest.mark.slow
@@ -174,16 +174,16 @@ def test_every_scenario_is_in_the_specification() -> None:
 def test_every_scenario_that_a_test_names_is_in_the_specification() -> None:
     """Each row id in a test's name, such as ``test_PRD_17_...``, is in the specification."""
     kinds = {kind for part in rows.ROWS.values() for kind in part}
-    found = []
+    cited_rows = []
     for path in python_files("tests"):
         name = path.relative_to(ROOT).as_posix()
         for test in rows.TEST.findall(path.read_text(encoding="utf-8")):
             named = [kind for kind, _ in rows.NAMED.findall(test) if kind in kinds]
             cited = rows.ids(rows.part_of(name), test) or rows.ids(None, test)
-            found += cited
+            cited_rows += cited
             assert bool(named) == bool(cited), f"{name} {test}"
-    assert len(set(found)) > 400
-    assert [row for row in found if row.partition(" ")[2].lower() not in anchors()[row.partition(" ")[0]]] == []
+    assert len(set(cited_rows)) > 400
+    assert [row for row in cited_rows if row.partition(" ")[2].lower() not in anchors()[row.partition(" ")[0]]] == []
 
 
 def test_the_page_of_rows_links_those_that_did_not_pass_on_both() -> None:
@@ -203,8 +203,8 @@ def test_links_in_the_specification_lead_to_what_they_name(page: Path) -> None:
         if f'<a id="{name}"></a>' not in there.read_text(encoding="utf-8"):
             wrong.append(f"[{text}] leads to #{name}, which is not there")
         elif CITATION.fullmatch(text) or re.fullmatch(rf"{SECTION}(?: {RULE})?", text):
-            given = text.partition(" ")[2] if CITATION.fullmatch(text) else text
-            if slug(given) != name:
+            named = text.partition(" ")[2] if CITATION.fullmatch(text) else text
+            if slug(named) != name:
                 wrong.append(f"[{text}] leads to #{name}")
     assert wrong == []
 

@@ -65,10 +65,10 @@ class Passing(BaseHTTPRequestHandler):
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
-        given = json.loads(body) if body else {}
+        document = json.loads(body) if body else {}
         if answer.status in {200, 201} and content.startswith(b"{"):
             schemas.check(self.command, self.path, json.loads(content))
-        self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), given, answer.status))
+        self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), document, answer.status))
         self.send_response_only(answer.status)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -198,14 +198,14 @@ def test_other_attributes_are_object_ids_in_a_name() -> None:
     ]
     name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin).sign(key, hashes.SHA256())
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin).sign(key, hashes.SHA256())
     subject = (
         (("countryName", "DE"),),
         (("serialNumber", "7"),),
         (("commonName", "alice"),),
         (("emailAddress", "a@b.org"),),
     )
-    transport: Any = Transport(subject, made.public_bytes(Encoding.DER))
+    transport: Any = Transport(subject, certificate.public_bytes(Encoding.DER))
     expected = f"1.2.840.113549.1.9.1=#1607{b'a@b.org'.hex()},CN=alice,2.5.4.5=#130137,C=DE"
     assert distinguished_name(transport) == expected
 

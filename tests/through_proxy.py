@@ -33,13 +33,13 @@ class ProxiedServers(Servers):
     def __init__(self) -> None:
         super().__init__()
         self._proxies: dict[tuple[str, ...], ServerProcess] = {}
-        self._made: list[Proxied] = []
+        self._started: list[Proxied] = []
 
     def fresh(self, **options: Any) -> Server:
         """A server with these options, as just started, and the proxy in front of it."""
         server = super().fresh(**options)
-        self._made.append(Proxied(server.process, proxy=self._to(server)))
-        return self._made[-1]
+        self._started.append(Proxied(server.process, proxy=self._to(server)))
+        return self._started[-1]
 
     def _to(self, server: Server) -> ServerProcess:
         """A proxy in front of all brokers of a server."""
@@ -54,9 +54,9 @@ class ProxiedServers(Servers):
 
     def finish_test(self) -> None:
         """Close the connections that the test opened, to any server or proxy."""
-        for each in self._made:
+        for each in self._started:
             each.finish_test()
-        self._made.clear()
+        self._started.clear()
         super().finish_test()
 
     def close(self) -> None:
@@ -83,8 +83,8 @@ class WayTo:
         """The ways to several brokers of one cluster."""
         if not self.through_proxy:
             return addresses
-        given = {"upstream": ",".join(addresses), "port": 0, "control_port": 0, **options}
-        self._proxies.append(Started(command_line(**given), "proxy"))
+        proxy_options = {"upstream": ",".join(addresses), "port": 0, "control_port": 0, **options}
+        self._proxies.append(Started(command_line(**proxy_options), "proxy"))
         listed = Server(self._proxies[-1]).control("GET", "/v1/cluster")["brokers"]
         bound = (broker["listeners"][0] for broker in listed)  # not where it is advertised
         return tuple(f"{each['bound_host']}:{each['bound_port']}" for each in bound)

@@ -8,12 +8,12 @@ _MOST_STEPS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 
 
 class Done(NamedTuple):
-    """A successful call of a verb. ``made`` is the id of the fault that it added."""
+    """A successful call of a verb. ``fault_id`` is that of the fault that it added."""
 
     verb: str
     arguments: Mapping[str, Any]
     at_ms: int
-    made: str
+    fault_id: str
     size_bytes: int
 
 

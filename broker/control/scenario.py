@@ -35,7 +35,7 @@ class Step(NamedTuple):
     names: Mapping[str, str]
     query: Mapping[str, str]
     document: Mapping[str, Any]
-    made: str
+    fault_id: str
 
 
 @answers("scenario record")
@@ -46,7 +46,7 @@ async def record(request: ControlRequest) -> ScenarioRecord:
             verb=done.verb,
             arguments=dict(done.arguments),
             at_ms=done.at_ms,
-            made=done.made,
+            made=done.fault_id,
             calls=call(BY_NAME[done.verb], done.arguments),
         )
         for done in request.recorder.steps
@@ -88,8 +88,8 @@ async def _run(request: ControlRequest, steps: Sequence[ScenarioStep | Mapping[s
         except (Unfit, Problem, KafkaError) as error:
             before = f"steps 1 to {at} were done" if at else "no step was done"
             raise _failed(at, each.verb.name, error, before) from None
-        if each.made and each.verb.name == "faults add":
-            fault_ids[each.made] = answer.id
+        if each.fault_id and each.verb.name == "faults add":
+            fault_ids[each.fault_id] = answer.id
 
 
 def _failed(at: int, verb: str, error: Exception, before: str) -> Problem:

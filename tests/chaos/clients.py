@@ -91,13 +91,13 @@ class Reader:
 
     def values(self) -> list[str]:
         """Return what came since the last call, after waiting for it for at most 0.2 s."""
-        found: list[str] = []
+        received: list[str] = []
         try:
-            found.append(self._values.get(timeout=0.2))
+            received.append(self._values.get(timeout=0.2))
             while True:
-                found.append(self._values.get_nowait())
+                received.append(self._values.get_nowait())
         except Empty:
-            return found
+            return received
 
     def close(self) -> None:
         """Kill it."""

@@ -62,9 +62,9 @@ class Mover:
 @pytest.fixture
 def way_to(request: pytest.FixtureRequest) -> Iterator[WayTo]:
     """The way to the brokers: directly, or through a proxy."""
-    made = WayTo(through_proxy=getattr(request, "param", "directly") == "through a proxy")
-    yield made
-    made.close()
+    way = WayTo(through_proxy=getattr(request, "param", "directly") == "through a proxy")
+    yield way
+    way.close()
 
 
 def chaos(count: int, batch: int, shares: int, seconds: int, log: Path, way_to: WayTo) -> tuple[Counter[str], str]:

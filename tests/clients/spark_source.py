@@ -23,10 +23,10 @@ class Cases:
 
     def frame(self, topic: str, **options: str) -> DataFrame:
         """A batch read."""
-        given = {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, **QUICK, **options}
-        if "subscribePattern" in given:
-            del given["subscribe"]
-        return self.spark.read.format("kafka").options(**given).load()
+        reader_options = {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, **QUICK, **options}
+        if "subscribePattern" in reader_options:
+            del reader_options["subscribe"]
+        return self.spark.read.format("kafka").options(**reader_options).load()
 
     def values(self, topic: str, **options: str) -> list[str]:
         """Sorted values of a batch read."""
@@ -100,8 +100,8 @@ class Cases:
         """The sink: keys, values, headers, a chosen partition; its topic is made."""
         rows = "select 'k' key, string(id) value, array(struct('h' key, binary('x') value)) headers, 0 partition"
         frame = self.spark.sql(f"{rows} from range(20)")
-        given = {"kafka.bootstrap.servers": self.bootstrap, "topic": "written", "includeHeaders": "true"}
-        frame.write.format("kafka").options(**given).save()
+        writer_options = {"kafka.bootstrap.servers": self.bootstrap, "topic": "written", "includeHeaders": "true"}
+        frame.write.format("kafka").options(**writer_options).save()
         back = self.frame("written", includeHeaders="true").collect()
         return sorted([int(bytes(row.value)), row.headers[0].key] for row in back)
 
@@ -113,10 +113,14 @@ class Cases:
         def note(batch: DataFrame, _: int) -> None:
             steps.append(sorted(bytes(row.value).decode() for row in batch.collect()))
 
-        given = {"kafka.bootstrap.servers": self.bootstrap, "subscribe": "plain", "startingOffsets": "earliest"}
+        reader_options = {
+            "kafka.bootstrap.servers": self.bootstrap,
+            "subscribe": "plain",
+            "startingOffsets": "earliest",
+        }
         for _ in range(2):
             reader = self.spark.readStream.format("kafka").options(
-                **given, **QUICK, maxOffsetsPerTrigger="30", **options
+                **reader_options, **QUICK, maxOffsetsPerTrigger="30", **options
             )
             writer = reader.load().writeStream.foreachBatch(note).option("checkpointLocation", str(checkpoint))
             if not writer.trigger(availableNow=True).start().awaitTermination(120):
@@ -148,15 +152,15 @@ def main(bootstrap: str, jars: str, folder: str) -> None:
     for name, value in settings.items():
         builder = builder.config(name, value)
     cases = Cases(builder.getOrCreate(), bootstrap, Path(folder))
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     names = ["all", "more_partitions", "pattern", "committed", "uncommitted", "deleted", "lost", "lost_and_tolerated"]
     names += ["beyond", "by_time", "by_time_without_match", "by_time_or_latest", "missing", "written", "streamed"]
     for name in [*names, "streamed_by_a_group"]:
         try:
-            found[name] = getattr(cases, name)()
+            results[name] = getattr(cases, name)()
         except Exception as error:  # noqa: BLE001 - one of Spark's, Java's or Py4J's
-            found[name] = {"error": str(error)[:3000]}
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
+            results[name] = {"error": str(error)[:3000]}
+    sys.stdout.write("\n" + json.dumps(results) + "\n")
 
 
 if __name__ == "__main__":

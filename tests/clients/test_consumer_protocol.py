@@ -103,9 +103,9 @@ class Members:
 @pytest.fixture
 def members(cluster: Target) -> Iterator[Members]:
     """A topic with records, and a group without members yet."""
-    made = Members(cluster)
-    yield made
-    made.close()
+    group_members = Members(cluster)
+    yield group_members
+    group_members.close()
 
 
 def test_librdkafka_shares_and_commits(members: Members) -> None:

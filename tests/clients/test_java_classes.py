@@ -40,10 +40,10 @@ def test_two_builds_at_the_same_time_give_the_same_complete_folder(
 
     monkeypatch.setattr(drivers, "command", javac)
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda _: java_classes(tmp_path / "built", tmp_path / "jars", [source]), range(2)))
-    assert made[0] == made[1]
-    assert (made[0] / "Driver.class").read_text() == "class Driver { }"
-    assert list((tmp_path / "built").iterdir()) == [made[0]]
+        folders = list(pool.map(lambda _: java_classes(tmp_path / "built", tmp_path / "jars", [source]), range(2)))
+    assert folders[0] == folders[1]
+    assert (folders[0] / "Driver.class").read_text() == "class Driver { }"
+    assert list((tmp_path / "built").iterdir()) == [folders[0]]
 
 
 def test_a_build_leaves_the_classes_that_a_jvm_is_loading(

@@ -98,7 +98,7 @@ def test_a_refused_certificate_is_an_authentication_error(tmp_path: Path, way_to
     }
     server = Server(start(settings=settings, listeners=[f"SSL://127.0.0.1:{port}"]))
 
-    def asked(name: str) -> str:
+    def cluster_id_for(name: str) -> str:
         file = tmp_path / f"{name}.properties"
         file.write_text(
             f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={tmp_path}/authority.pem\n"
@@ -108,9 +108,9 @@ def test_a_refused_certificate_is_an_authentication_error(tmp_path: Path, way_to
         return java("org.apache.kafka.tools.ClusterTool", *arguments)
 
     try:
-        assert server.process.ready.cluster_id in asked("alice")
+        assert server.process.ready.cluster_id in cluster_id_for("alice")
         with pytest.raises(AssertionError, match="SslAuthenticationException"):
-            asked("mallory")
+            cluster_id_for("mallory")
     finally:
         server.process.stop()
 
@@ -135,7 +135,7 @@ def test_the_java_client_logs_in_with_client_credentials(
         server = Server(start(settings=settings, listeners=[f"SASL_PLAINTEXT://127.0.0.1:{port}"]))
         bootstrap = way_to(f"127.0.0.1:{port}")
 
-        def asked(secret: str) -> str:
+        def cluster_id_for(secret: str) -> str:
             file = tmp_path / "client.properties"
             file.write_text(
                 "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
@@ -147,11 +147,11 @@ def test_the_java_client_logs_in_with_client_credentials(
             return java("org.apache.kafka.tools.ClusterTool", *arguments)
 
         try:
-            assert server.process.ready.cluster_id in asked("secret")
+            assert server.process.ready.cluster_id in cluster_id_for("secret")
             with pytest.raises(AssertionError):
-                asked("wrong")
+                cluster_id_for("wrong")
             issuer.audience = "others"
             with pytest.raises(AssertionError, match="invalid_token"):
-                asked("secret")
+                cluster_id_for("secret")
         finally:
             server.process.stop()

@@ -24,7 +24,7 @@ from tools.old_kafka import CLUSTER_ID, running
 
 VERSION = "4.4.0"
 TOPIC = "foo"
-ASKED = "Rebootstrap requested by server due to cluster metadata mismatch for cluster {} and node {}."
+REBOOTSTRAP_LINE = "Rebootstrap requested by server due to cluster metadata mismatch for cluster {} and node {}."
 """What the client logs."""
 CHECKED = "metadata.cluster.check.enable=true"
 """Without that, it does not name the cluster that it means."""
@@ -115,9 +115,9 @@ def id_of(server: Server) -> str:
 @pytest.fixture
 def relay() -> Iterator[Relay]:
     """Where clients believe the cluster to be: always reachable, or they bootstrap again by themselves."""
-    made = Relay()
-    yield made
-    made.close()
+    first_address = Relay()
+    yield first_address
+    first_address.close()
 
 
 @pytest.mark.interop
@@ -143,7 +143,7 @@ def test_a_client_of_another_cluster_bootstraps_again(
         assert producer.send("b") == "ok"
         assert refused(second) == ({(meant, 1)} if asks else set())
         assert (values(first), values(second)) == (["a"], ["b"])
-        assert producer.logged(ASKED.format(meant, 1)) == asks
+        assert producer.logged(REBOOTSTRAP_LINE.format(meant, 1)) == asks
 
 
 @pytest.mark.interop
@@ -151,10 +151,10 @@ def test_a_client_of_another_cluster_bootstraps_again(
 def test_a_client_of_another_broker_bootstraps_again(tmp_path: Path, relay: Relay, way_to: WayTo) -> None:
     """Of the same cluster, where the address of the first leads to the second for a while."""
     with (
-        ours(relay, way_to, brokers=2, topics=[f"{TOPIC}:1"]) as found,
+        ours(relay, way_to, brokers=2, topics=[f"{TOPIC}:1"]) as started,
         closing(Producer(relay, tmp_path / "log", CHECKED)) as producer,
     ):
-        cluster, ports = found.server, found.ports
+        cluster, ports = started.server, started.ports
         cluster.control("POST", f"/v1/topics/{TOPIC}/partitions/0/leader", {"broker": 1})
         relay.lead_to(ports[0])
         assert producer.send("a") == "ok"
@@ -181,4 +181,4 @@ def test_real_brokers_refuse_it_too(tmp_path: Path, relay: Relay) -> None:
         assert producer.send("a") == "ok"
         relay.lead_to(int(second.rpartition(":")[2]))
         assert producer.send("b") == "ok"
-        assert producer.logged(ASKED.format(CLUSTER_ID, 1))
+        assert producer.logged(REBOOTSTRAP_LINE.format(CLUSTER_ID, 1))

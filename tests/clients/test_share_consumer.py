@@ -94,10 +94,10 @@ def send(queue: tuple[str, Producer], value: str) -> None:
 def take(consumer: ShareConsumer) -> tuple[Message, bytes | None, int | None]:
     """The one record that comes, its value, and how often it was delivered."""
     while True:
-        found = list(consumer.poll(1))
-        assert [each.error() for each in found] == [None] * len(found)
-        if found:
-            (message,) = found
+        messages = list(consumer.poll(1))
+        assert [each.error() for each in messages] == [None] * len(messages)
+        if messages:
+            (message,) = messages
             value = message.value()
             assert isinstance(value, bytes)
             return message, value, message.delivery_count()
@@ -108,13 +108,13 @@ def test_librdkafka_releases_rejects_and_accepts(cluster: Target, queue: tuple[s
     name, _ = queue
     send(queue, "first")
     with member(cluster, name, "explicit") as consumer:
-        for kind, found, following in (
+        for kind, delivery, following in (
             (AcknowledgeType.RELEASE, (b"first", 1), ""),
             (AcknowledgeType.REJECT, (b"first", 2), "second"),
             (AcknowledgeType.ACCEPT, (b"second", 1), "third"),
         ):
             message, *taken = take(consumer)
-            assert tuple(taken) == found
+            assert tuple(taken) == delivery
             consumer.acknowledge(message, kind)
             assert list(consumer.commit_sync(30.0).values()) == [None]
             if following:

@@ -53,13 +53,13 @@ def read(address: str) -> list[int]:
 
 def offsets(cluster: Server, *timestamps: int, broker: int = 1) -> list[int]:
     """ListOffsets of the leader."""
-    found = []
+    listed = []
     for timestamp in timestamps:
         request = ListOffsetsRequest(-1, [ListOffsetsTopic("orders", [ListOffsetsPartition(0, timestamp)])])
         ((answer,),) = [each.partitions for each in cluster.wire(broker).call(ApiKey.LIST_OFFSETS, 11, request).topics]
         assert answer.error_code is ErrorCode.NONE
-        found.append(answer.offset)
-    return found
+        listed.append(answer.offset)
+    return listed
 
 
 def leader(cluster: Server) -> int:

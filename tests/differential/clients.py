@@ -25,7 +25,7 @@ OUTCOMES_ONLY = {"kafka-test-tools-4.3.1", "kafka-streams-4.3.1", "kafka-streams
 
 def seen(played: Played) -> dict[str, Any]:
     """Step -> whether it passed, its detail, and its calls."""
-    found: dict[str, Any] = {}
+    steps: dict[str, Any] = {}
     calls: list[Mapping[str, Any]] = []
     for line in played.reported:
         if "call" in line:
@@ -36,12 +36,12 @@ def seen(played: Played) -> dict[str, Any]:
         else:
             step = line["step"]
             if step in BY_TIMING:
-                found[step] = {"ok": line["ok"], "outcomes": sorted({outcome(call) for call in calls})}
+                steps[step] = {"ok": line["ok"], "outcomes": sorted({outcome(call) for call in calls})}
             else:
-                given = line["detail"] if not line["ok"] else ""
-                found[step] = {"ok": line["ok"], "detail": text(given), "calls": list(calls)}
+                reported = line["detail"] if not line["ok"] else ""
+                steps[step] = {"ok": line["ok"], "detail": text(reported), "calls": list(calls)}
             calls = []
-    return found
+    return steps
 
 
 def compared(driver: Driver, kafka: targets.Target, understudy: targets.Target) -> tuple[int, list[Difference]]:
@@ -73,10 +73,10 @@ def main(names: Sequence[str]) -> int:
             if names and driver.name not in names:
                 continue
             began = time.monotonic()
-            count, found = compared(driver, kafka, understudy)
-            line = f"{driver.name:36} {count:4} seen, {len(found)} differ, {time.monotonic() - began:.1f} s"
-            print(line, *map(str, found), sep="\n  ! ", flush=True)  # noqa: T201
-            failed |= bool(found)
+            count, differing = compared(driver, kafka, understudy)
+            line = f"{driver.name:36} {count:4} seen, {len(differing)} differ, {time.monotonic() - began:.1f} s"
+            print(line, *map(str, differing), sep="\n  ! ", flush=True)  # noqa: T201
+            failed |= bool(differing)
     return failed
 
 

@@ -101,12 +101,12 @@ class KafkaCluster:
         side = Target(self.addresses[node - 1])
         try:
             brokers = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
-            given = side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000))
+            producer = side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000))
         except (OSError, Closed):
             return False
         finally:
             side.close()
-        return {each.broker_id for each in brokers} >= self._processes.keys() and not given.error_code
+        return {each.broker_id for each in brokers} >= self._processes.keys() and not producer.error_code
 
     def stop(self, broker: int | None = None, *, clean: bool = True) -> None:
         """End a broker, or all, the controller last; in good order or by SIGKILL."""

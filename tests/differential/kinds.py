@@ -38,7 +38,7 @@ def with_run(state: dict[str, Any], run: dict[str, Any], kind: str, restarts: in
         alike = all(other[name] == whole[name] for name in ("kind", "restarts", "brokers"))
         if alike and any(low < above and below < high for low, high in run["seeds"] for below, above in other["seeds"]):
             raise ValueError(f"seeds of {kind} are kept already: {other['seeds']}")
-    steady = sum(found["steady"] for found in run["found"])
+    steady = sum(finding["steady"] for finding in run["found"])
     whole |= {"histories": run["histories"], "steps": run["steps"], "steady": steady}
     whole["once"] = len(run["found"]) - steady
     seen = Counter({(api, version, code): times for api, version, code, times in [*state["seen"]]})

@@ -64,7 +64,7 @@ def saved() -> list[Question]:
 
 def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
     """The saved histories, and so many new ones with the answers of a Kafka of today."""
-    found = saved()
+    histories = saved()
     kafka = Kafka(folder)
     kafka.start()
     try:
@@ -74,10 +74,10 @@ def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
         for seed in range(count):
             steps = Generator(versions, f"mistakes-{seed}").history(LENGTH)
             if not player.play(steps, f"m{seed}").differences:
-                found.append(Question(f"m{seed}", steps, exchange.answers))
+                histories.append(Question(f"m{seed}", steps, exchange.answers))
     finally:
         kafka.stop()
-    return found
+    return histories
 
 
 @contextmanager
@@ -118,40 +118,40 @@ def row_of(mutant: Mutant) -> list[str]:
     """The rows that are asked of both and notice the mistake."""
     test, record = mutant.noticed_by.__name__, rows.recorded()
     if test.startswith("test_"):
-        asked = {name.partition("[")[0].rpartition("::")[2]: out for name, (out, _) in record["kafka"].items()}
+        outcomes = {name.partition("[")[0].rpartition("::")[2]: out for name, (out, _) in record["kafka"].items()}
         answer = [name.split(" ")[1] for name in rows.ids(rows.TRANSACTIONS, test)] or [test.removeprefix("test_")]
-        return answer if asked.get(test) == "passed" else []
+        return answer if outcomes.get(test) == "passed" else []
     if mutant.mistake in NEEDS_STEERING:
         return []
-    given = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
+    notice = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
     status = {f"{row.part} {row.id}": row.status for row in rows.rows(record)}
-    named = rows.ids(rows.TRANSACTIONS, f"test_{given}_")
+    named = rows.ids(rows.TRANSACTIONS, f"test_{notice}_")
     return [name.split(" ")[1] for name in named if status.get(name) == rows.BOTH]
 
 
 def caught(questions: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]:
     """Each mistake: the history and the rows that show it."""
-    found = {}
+    evidence = {}
     with mistaken(None, folder) as address:
         answer = noticed(address, questions)
         assert answer is None, f"without any mistake: {answer}"
     for number, mutant in enumerate(MUTANTS):
         with mistaken(number, folder) as address:
-            found[mutant.mistake] = {
+            evidence[mutant.mistake] = {
                 "history": noticed(address, questions),
                 "rows": row_of(mutant),
                 "why": NEEDS_STEERING.get(mutant.mistake, ""),
             }
-        print(mutant.mistake, found[mutant.mistake], flush=True)  # noqa: T201
-    return found
+        print(mutant.mistake, evidence[mutant.mistake], flush=True)  # noqa: T201
+    return evidence
 
 
 def main() -> None:
     """Try all of them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = caught(questions(folder / "kafka"), folder)
-    RECORD.write_text(dumps(found), encoding="utf-8")
+        evidence = caught(questions(folder / "kafka"), folder)
+    RECORD.write_text(dumps(evidence), encoding="utf-8")
     subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
 
 

@@ -74,7 +74,7 @@ class Row:
 
 def ids(part: str | None, test: str) -> list[str]:
     """The rows that a test names, such as ``core PRD-17``; all parts that have a row of that name are searched."""
-    found = []
+    named_rows = []
     for kind, numbers in NAMED.findall(test):
         listed = [int(number) for number in re.findall(r"\d\d", numbers)]
         if "_to_" in numbers:
@@ -83,8 +83,8 @@ def ids(part: str | None, test: str) -> list[str]:
             for where in [part] if part else ROWS:
                 low, high = ROWS[where].get(kind, (1, 0))
                 if low <= number <= high:
-                    found.append(f"{where} {kind}-{number:02}")
-    return found
+                    named_rows.append(f"{where} {kind}-{number:02}")
+    return named_rows
 
 
 def part_of(path: str) -> str | None:
@@ -96,26 +96,26 @@ def part_of(path: str) -> str | None:
 
 def inside() -> dict[str, list[str]]:
     """Rows that tests hold within the process: the folders of those tests."""
-    found: dict[str, list[str]] = {}
+    folders: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = path.relative_to(ROOT).as_posix()
         if not name.startswith(SCENARIOS):
             for test in TEST.findall(path.read_text(encoding="utf-8")):
                 for row in ids(part_of(name), test):
                     folder = path.parent.relative_to(ROOT).as_posix()
-                    if folder not in found.setdefault(row, []):
-                        found[row].append(folder)
-    return found
+                    if folder not in folders.setdefault(row, []):
+                        folders[row].append(folder)
+    return folders
 
 
 def outcomes(record: Mapping[str, Mapping[str, Sequence[str]]], target: str) -> dict[str, list[tuple[str, str]]]:
     """Row -> outcome and reason of each of its tests against a target."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_row: dict[str, list[tuple[str, str]]] = {}
     for test, (outcome, why) in record.get(target, {}).items():
         path, _, name = test.partition("::")
         for row in dict.fromkeys(ids(part_of(path), name.partition("[")[0])):
-            found.setdefault(row, []).append((outcome, why))
-    return found
+            by_row.setdefault(row, []).append((outcome, why))
+    return by_row
 
 
 def rows(record: Mapping[str, Mapping[str, Sequence[str]]], releases: Sequence[str] = tuple(RELEASES)) -> Iterator[Row]:
@@ -126,7 +126,7 @@ def rows(record: Mapping[str, Mapping[str, Sequence[str]]], releases: Sequence[s
         for kind, (low, high) in kinds.items():
             for number in range(low, high + 1):
                 name = f"{part} {kind}-{number:02}"
-                real = {RELEASES[target]: found.get(name, []) for target, found in theirs.items()}
+                real = {RELEASES[target]: by_name.get(name, []) for target, by_name in theirs.items()}
                 yield row(name, ours.get(name, []), real, within.get(name, ()))
 
 
@@ -137,13 +137,16 @@ def row(name: str, ours: Outcomes, real: Mapping[str, Outcomes], within: Sequenc
     """One row's line."""
     part, number = name.split(" ")
     tested = f"{sum(outcome == 'passed' for outcome, _ in ours)} of {len(ours)}" if ours else "in process"
-    asked = {release: [outcome for outcome, _ in theirs if outcome != "skipped"] for release, theirs in real.items()}
-    passed = {release: f"{found.count('passed')} of {len(found)}" if found else "-" for release, found in asked.items()}
+    played = {release: [outcome for outcome, _ in theirs if outcome != "skipped"] for release, theirs in real.items()}
+    passed = {
+        release: f"{of_release.count('passed')} of {len(of_release)}" if of_release else "-"
+        for release, of_release in played.items()
+    }
     every = [each for theirs in real.values() for each in theirs]
     skipped = sorted({why for outcome, why in every if outcome == "skipped"})
-    if any("failed" in found for found in asked.values()) or any(outcome == "failed" for outcome, _ in ours):
+    if any("failed" in of_release for of_release in played.values()) or any(outcome == "failed" for outcome, _ in ours):
         return Row(part, number, DIFFERS, passed, tested, REASONS.get(name, "no reason is known"))
-    if any(asked.values()):
+    if any(played.values()):
         return Row(part, number, BOTH, passed, tested, f"in part {'; '.join(skipped)}" if skipped else "")
     if every:
         return Row(part, number, STEERED, passed, tested, "; ".join(skipped).removeprefix("steered: "))
@@ -166,19 +169,19 @@ MEANINGS = {
 
 def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     """Counts by release and by part, and a line for each row that is not the same on both."""
-    found = list(rows(record))
-    by_part = {part: Counter(each.status for each in found if each.part == part) for part in ROWS}
+    row_lines = list(rows(record))
+    by_part = {part: Counter(each.status for each in row_lines if each.part == part) for part in ROWS}
     by_release = {
         release: Counter(each.status for each in rows(record, [target])) for target, release in RELEASES.items()
     }
-    total = Counter(each.status for each in found)
+    total = Counter(each.status for each in row_lines)
     columns = {**{f"Kafka {release}": counted for release, counted in by_release.items()}, **by_part, "all": total}
     lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for status, meaning in MEANINGS.items():
         lines.append(f"| {meaning} | {' | '.join(str(counted[status]) for counted in columns.values())} |")
     lines += [f"| rows | {' | '.join(str(sum(counted.values())) for counted in columns.values())} |", ""]
     for status in MEANINGS:
-        listed = [each for each in found if each.status == status and (status != BOTH or each.why)]
+        listed = [each for each in row_lines if each.status == status and (status != BOTH or each.why)]
         if listed:
             lines.append(f"* **{status}**: {', '.join(map(_line, listed))}")
     return "\n".join(lines)
@@ -225,7 +228,7 @@ def save(record: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     RECORD.write_text(dumps({"reasons": reasons, "outcomes": lines}, depth=3), encoding="utf-8")
 
 
-def asked(target: str, *arguments: str) -> dict[str, list[str]]:
+def outcomes_of_run(target: str, *arguments: str) -> dict[str, list[str]]:
     """Run the scenarios against a target: test -> outcome and reason."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
@@ -244,7 +247,7 @@ def main(arguments: Sequence[str]) -> None:
     record = recorded()
     further = [each for each in arguments if each not in TARGETS]
     for target in [each for each in arguments if each in TARGETS] or TARGETS:
-        record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
+        record[target] = {**(record.get(target, {}) if further else {}), **outcomes_of_run(target, *further)}
         for real in RELEASES:
             record[real] = {test: came for test, came in record.get(real, {}).items() if test in record["understudy"]}
         save(record)

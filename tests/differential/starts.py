@@ -155,17 +155,17 @@ def sets(seed: int, count: int) -> Iterator[dict[str, str]]:
 def _with_listeners(rng: Random) -> dict[str, str]:
     """Choose listeners; Kafka's default for the one between brokers fits them, since it does not matter here."""
     own = rng.sample(_LISTENERS.split(), rng.randint(1, 3))
-    found = {"listeners": ",".join([*own, "CONTROLLER://:9093"])}
+    settings = {"listeners": ",".join([*own, "CONTROLLER://:9093"])}
     if rng.random() < 0.7:
         entries = ["A:PLAINTEXT", "SSL:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "a:PLAINTEXT", "A:TLS", "B", "CONTROLLER:SSL"]
-        found["listener.security.protocol.map"] = ",".join([*rng.sample(entries, 3), "CONTROLLER:PLAINTEXT"])
+        settings["listener.security.protocol.map"] = ",".join([*rng.sample(entries, 3), "CONTROLLER:PLAINTEXT"])
     if rng.random() < 0.5:
-        found["advertised.listeners"] = ",".join(rng.sample(_LISTENERS.split(), rng.randint(1, 2)))
+        settings["advertised.listeners"] = ",".join(rng.sample(_LISTENERS.split(), rng.randint(1, 2)))
     if rng.random() < 0.3:
-        found["security.inter.broker.protocol"] = rng.choice(["PLAINTEXT", "SSL", "SASL_PLAINTEXT"])
-    if "security.inter.broker.protocol" not in found or rng.random() < 0.1:
-        found["inter.broker.listener.name"] = rng.choice(["A", "a", "PLAINTEXT", "SSL", "X", "CONTROLLER"])
-    return found
+        settings["security.inter.broker.protocol"] = rng.choice(["PLAINTEXT", "SSL", "SASL_PLAINTEXT"])
+    if "security.inter.broker.protocol" not in settings or rng.random() < 0.1:
+        settings["inter.broker.listener.name"] = rng.choice(["A", "a", "PLAINTEXT", "SSL", "X", "CONTROLLER"])
+    return settings
 
 
 def asked_of_kafka(questions: Sequence[Mapping[str, str]]) -> list[str]:
@@ -187,12 +187,12 @@ def asked_of_understudy(question: Mapping[str, str]) -> str:
 
 def differences(questions: Sequence[Mapping[str, str]], kafka: Sequence[str]) -> list[str]:
     """Return the sets with which only one of both starts."""
-    found = []
+    differing = []
     for question, answer in zip(questions, kafka, strict=True):
         ours = asked_of_understudy(question)
         if (ours == "ok") is not (answer == "ok"):
-            found.append(f"{json.dumps(question)}\n  Kafka: {answer}\n  Understudy: {ours}")
-    return found
+            differing.append(f"{json.dumps(question)}\n  Kafka: {answer}\n  Understudy: {ours}")
+    return differing
 
 
 def main(seed: int, count: int, *, record: bool) -> int:
@@ -202,9 +202,11 @@ def main(seed: int, count: int, *, record: bool) -> int:
     if record:
         answers = [[question, answer == "ok"] for question, answer in zip(questions, kafka, strict=True)]
         RECORDED.write_text(dumps(answers), encoding="utf-8")
-    found = differences(questions, kafka)
-    sys.stdout.write("\n".join([*found, f"{len(found)} of {count} differ; Kafka starts with {kafka.count('ok')}\n"]))
-    return 1 if found else 0
+    differing = differences(questions, kafka)
+    sys.stdout.write(
+        "\n".join([*differing, f"{len(differing)} of {count} differ; Kafka starts with {kafka.count('ok')}\n"])
+    )
+    return 1 if differing else 0
 
 
 if __name__ == "__main__":

@@ -170,15 +170,17 @@ class Kafka:
     def __init__(self, folder: Path, settings: dict[str, str] | None = None, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.draws: Draws | None = None
-        given = {**KAFKA_SETTINGS, **(settings or {})}
+        broker_settings = {**KAFKA_SETTINGS, **(settings or {})}
         mine, controller, login = (port or free_ports(1)[0], *free_ports(2))
         self.secured: str | None = None
-        if MECHANISMS in given:
+        if MECHANISMS in broker_settings:
             self.secured = f"127.0.0.1:{login}"
             plain = f"PLAINTEXT://127.0.0.1:{mine},{LOGIN}://{self.secured}"
-            given["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{controller}"
-            given["listener.security.protocol.map"] = f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,{LOGIN}:SASL_PLAINTEXT"
-        self._broker = RealBroker(folder, given, ports=(mine, controller), heap_mb=512)
+            broker_settings["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{controller}"
+            broker_settings["listener.security.protocol.map"] = (
+                f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,{LOGIN}:SASL_PLAINTEXT"
+            )
+        self._broker = RealBroker(folder, broker_settings, ports=(mine, controller), heap_mb=512)
 
     @property
     def bootstrap(self) -> str:
@@ -199,12 +201,12 @@ class Understudy:
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
         self._port, login = free_ports(2)
-        given = {**SETTINGS, **(settings or {})}
-        self.secured = f"127.0.0.1:{login}" if MECHANISMS in given else None
+        broker_settings = {**SETTINGS, **(settings or {})}
+        self.secured = f"127.0.0.1:{login}" if MECHANISMS in broker_settings else None
         self._options = {
             "port": self._port,
             "data_dir": folder,
-            "settings": given,
+            "settings": broker_settings,
             "as_version": oracle_release(),
             "listeners": (f"{LOGIN}://{self.secured},protocol=SASL_PLAINTEXT",) if self.secured else (),
         }

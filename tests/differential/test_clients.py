@@ -26,13 +26,13 @@ def targets() -> Iterator[tuple[Target, Target]]:
 def check(driver: Driver, targets: tuple[Target, Target]) -> None:
     """Play the client's script on both targets, and compare the calls that it prints."""
     try:
-        count, found = clients.compared(driver, *targets)
+        count, differences = clients.compared(driver, *targets)
     except UnavailableError as reason:
         if IN_CI:
             raise
         pytest.skip(str(reason))
     assert driver.name in OUTCOMES_ONLY or count > FEWEST_CALLS
-    assert not found, "\n".join(map(str, found))
+    assert not differences, "\n".join(map(str, differences))
 
 
 @pytest.mark.nightly

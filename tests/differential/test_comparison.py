@@ -31,8 +31,10 @@ def test_every_field_that_differs_is_reported() -> None:
     """With its path; and no other field is."""
     kafka = {"code": 0, "topics": [{"name": "a"}, {"name": "b"}], "same": [1, 2]}
     ours = {"code": 0, "topics": [{"name": "a"}, {"name": "c"}, {"name": "d"}], "same": [1, 2], "more": 1}
-    found = {difference.path: (difference.kafka, difference.understudy) for difference in differences("X", kafka, ours)}
-    assert found == {"topics.length": (2, 3), "topics[1].name": ("b", "c"), "more": ("(absent)", 1)}
+    by_path = {
+        difference.path: (difference.kafka, difference.understudy) for difference in differences("X", kafka, ours)
+    }
+    assert by_path == {"topics.length": (2, 3), "topics[1].name": ("b", "c"), "more": ("(absent)", 1)}
     assert list(differences("X", {"a": True}, {"a": 1})) == [Difference("X", "a", True, 1)]
 
 
@@ -41,14 +43,14 @@ def test_what_each_cluster_draws_is_compared_by_its_order() -> None:
     kafka, ours = Names("h.1.", 1_700_000_000_000), Names("h.1.", 1_700_000_000_000)
     theirs = {"producer_id": 77, "port": 9092, "error_message": "h.1.t0: producerId=77", "timestamp": 1_700_000_001_000}
     mine = {"producer_id": 5, "port": 31000, "error_message": "h.1.t0: producerId=5", "timestamp": 1_700_000_001_000}
-    made = comparable(kafka, "X", theirs)
-    assert made == comparable(ours, "X", mine)
-    assert made["error_message"] == "t0: producerId=producer-1"
+    named = comparable(kafka, "X", theirs)
+    assert named == comparable(ours, "X", mine)
+    assert named["error_message"] == "t0: producerId=producer-1"
     text = "Initialize share group parameters has invalid partitionId - h.1.g {} -1"
     shown = comparable(kafka, "X", {"error_message": text.format("fHoZefEaSuKWBFyOI7GmIQ")})
     assert shown == comparable(ours, "X", {"error_message": text.format("T0skW3kaRASbHJnfRvv7MA")})
     assert shown["error_message"].endswith("- g topic-1 -1")
-    assert made["timestamp"] == "+1000"
+    assert named["timestamp"] == "+1000"
     assert comparable(ours, "X", {"timestamp": 1_700_009_000_000, "producer_id": 6}) == {
         "timestamp": "now",
         "producer_id": "producer-2",
@@ -213,7 +215,7 @@ def test_partitions_that_are_not_loaded_are_fetched_one_by_one() -> None:
 
 def test_each_value_that_is_drawn_for_a_field_can_be_sent() -> None:
     """Of each API that is played, in the versions that both have, with the symbols that a cluster replaces."""
-    versions = {key: found for key in ApiKey if (found := known_versions(key)) is not None}
+    versions = {key: both for key in ApiKey if (both := known_versions(key)) is not None}
     sent = set()
     for seed in range(40):
         for step in KINDS["fields"](versions, seed).history(40):

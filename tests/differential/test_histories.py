@@ -22,7 +22,7 @@ OF_THIS_RELEASE = [
 ]
 WITH_SETTINGS = [file for file in OF_THIS_RELEASE if "settings" in load_history(file)]
 """Those whose brokers need settings of their own: what the clock does comes soon enough to wait for it."""
-FOUND = CACHE / "differences"
+DIFFERENCES = CACHE / "differences"
 """Where histories that show something new are put, shortened; those that are understood move to SAVED."""
 
 
@@ -48,8 +48,8 @@ def check(
     """Fail with the shortened histories that show a difference each time they are played."""
     report = histories.run(seeds, restarts=restarts, kind=kind)
     config.stash.setdefault(REPORTS, []).append(report)
-    for found in report.steady:
-        save(FOUND / f"seed-{found.seed}.json", "; ".join(map(str, found.differences)), found.steps, {})
+    for finding in report.steady:
+        save(DIFFERENCES / f"seed-{finding.seed}.json", "; ".join(map(str, finding.differences)), finding.steps, {})
     assert not report.steady, "\n".join(map(str, report.steady))
 
 

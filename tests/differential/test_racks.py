@@ -14,7 +14,7 @@ from tests.storage.kafka_tools import need_kafka
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(240)]
 
 
-def asked(addresses: tuple[str, ...]) -> list[Answer]:
+def answers_of(addresses: tuple[str, ...]) -> list[Answer]:
     """The answers of the brokers 1 to 3."""
     targets = {number: Target(address) for number, address in enumerate(addresses, 1)}
     try:
@@ -32,13 +32,13 @@ def test_the_preferred_replica_is_the_same_on_both(tmp_path: Path) -> None:
     kafka = KafkaCluster(tmp_path, brokers=3, racks=RACKS, settings=SETTINGS)
     try:
         kafka.start()
-        theirs = asked(kafka.addresses)
+        theirs = answers_of(kafka.addresses)
     finally:
         kafka.stop(clean=False)
     ours = Server(start(brokers=3, rack=RACKS, settings=SETTINGS, as_version=oracle_release()))
     try:
-        found = asked(tuple(ours.process.ready.bootstrap_servers))
+        of_ours = answers_of(tuple(ours.process.ready.bootstrap_servers))
     finally:
         ours.process.stop()
-    assert found == theirs
+    assert of_ours == theirs
     assert {each[-2] for each in theirs} == {-1, 2, 3}

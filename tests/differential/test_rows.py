@@ -30,18 +30,20 @@ def test_what_is_written_is_what_is_read(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_every_row_has_its_line_and_no_difference_is_without_a_reason() -> None:
     """508 rows; what waits is not tested, and what is tested does not wait."""
-    found = list(rows.rows(rows.recorded()))
-    assert len(found) == 508
-    unexplained = [f"{each.part} {each.id}" for each in found if each.status in {rows.DIFFERS, rows.MISSING}]
+    ledger = list(rows.rows(rows.recorded()))
+    assert len(ledger) == 508
+    unexplained = [f"{each.part} {each.id}" for each in ledger if each.status in {rows.DIFFERS, rows.MISSING}]
     assert [name for name in unexplained if name not in rows.REASONS] == []
 
 
 def test_without_a_mistake_no_saved_history_is_answered_otherwise(tmp_path: Path) -> None:
     """Histories that another release answers otherwise are not asked; each of the others is."""
-    asked = mistakes.saved()
-    assert {"tied-votes-4.3", "tied-votes-4.4"} & {each.name for each in asked} == {f"tied-votes-{oracle_release()}"}
+    histories = mistakes.saved()
+    assert {"tied-votes-4.3", "tied-votes-4.4"} & {each.name for each in histories} == {
+        f"tied-votes-{oracle_release()}"
+    }
     with mistakes.mistaken(None, tmp_path) as address:
-        assert mistakes.noticed(address, asked) is None
+        assert mistakes.noticed(address, histories) is None
 
 
 @pytest.mark.nightly
@@ -50,7 +52,7 @@ def test_without_a_mistake_no_saved_history_is_answered_otherwise(tmp_path: Path
 def test_what_passed_on_a_real_kafka_still_does(target: str) -> None:
     """All scenarios, again; a test that is new may pass as well."""
     need_kafka()
-    before, now = rows.recorded()[target], rows.asked(target)
+    before, now = rows.recorded()[target], rows.outcomes_of_run(target)
     passed = [test for test, (outcome, _) in before.items() if outcome == "passed"]
     assert [test for test in passed if now.get(test, ["failed"])[0] == "failed"] == []
 
@@ -60,7 +62,7 @@ def test_what_passed_on_a_real_kafka_still_does(target: str) -> None:
 def test_every_mistake_is_noticed_by_what_kafka_answers(tmp_path: Path) -> None:
     """By a row that both are asked, by a history, or by steering alone, with the reason."""
     need_kafka()
-    found = mistakes.caught(mistakes.questions(tmp_path / "kafka"), tmp_path)
-    assert len(found) == len(MUTANTS)
-    unnoticed = {mistake for mistake, by in found.items() if not by["rows"] and not by["history"]}
+    evidence = mistakes.caught(mistakes.questions(tmp_path / "kafka"), tmp_path)
+    assert len(evidence) == len(MUTANTS)
+    unnoticed = {mistake for mistake, by in evidence.items() if not by["rows"] and not by["history"]}
     assert unnoticed - set(mistakes.NEEDS_STEERING) == set()

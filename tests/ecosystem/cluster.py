@@ -57,8 +57,8 @@ class Cluster:
 
     def create(self, topics: Mapping[str, int]) -> None:
         """Create topics: name -> number of partitions."""
-        made = self.admin.create_topics([NewTopic(name, count) for name, count in topics.items()])
-        for each in made.values():
+        creations = self.admin.create_topics([NewTopic(name, count) for name, count in topics.items()])
+        for each in creations.values():
             each.result(PATIENCE_S)
 
     def write(self, topic: str, records: Iterable[tuple[str | None, str]]) -> int:
@@ -75,7 +75,7 @@ class Cluster:
         """All records of a topic that this isolation level shows, partition by partition."""
         options = {"group.id": "reader of tests", "isolation.level": isolation, "enable.partition.eof": True}
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "enable.auto.commit": False, **options})
-        found: list[Read] = []
+        records: list[Read] = []
         try:
             partitions = consumer.list_topics(topic, PATIENCE_S).topics[topic].partitions
             consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
@@ -89,10 +89,12 @@ class Cluster:
                     continue
                 key, value = message.key(), message.value()
                 at = (message.partition() or 0, message.offset() or 0)
-                found.append(Read(*at, None if key is None else key.decode(), "" if value is None else value.decode()))
+                records.append(
+                    Read(*at, None if key is None else key.decode(), "" if value is None else value.decode())
+                )
         finally:
             consumer.close()
-        return sorted(found, key=lambda record: (record.partition, record.offset))
+        return sorted(records, key=lambda record: (record.partition, record.offset))
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The end of a partition, control records and uncommitted ones included."""
@@ -128,8 +130,8 @@ class Cluster:
     def settings(self, topic: str) -> dict[str, str]:
         """A topic's settings."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        (found,) = self.admin.describe_configs([resource]).values()
-        return {name: entry.value for name, entry in found.result(PATIENCE_S).items()}
+        (description,) = self.admin.describe_configs([resource]).values()
+        return {name: entry.value for name, entry in description.result(PATIENCE_S).items()}
 
     def groups(self) -> dict[str, str]:
         """Group -> its state, such as STABLE or EMPTY."""
@@ -138,8 +140,8 @@ class Cluster:
 
     def lag(self, group: str, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> dict[str, int]:
         """Topic -> how many offsets between the group's commits and the end that this isolation level shows."""
-        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-        committed = asked.result(PATIENCE_S).topic_partitions or []
+        listing = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
+        committed = listing.result(PATIENCE_S).topic_partitions or []
         wanted = {TopicPartition(each.topic, each.partition): OffsetSpec.latest() for each in committed}  # type: ignore[no-untyped-call]
         ends = self.admin.list_offsets(wanted, isolation_level=isolation) if wanted else {}
         at = {(each.topic, each.partition): future.result(PATIENCE_S).offset for each, future in ends.items()}

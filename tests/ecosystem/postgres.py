@@ -45,8 +45,8 @@ def postgres() -> Iterator[Postgres]:
         shutil.chown(folder, "postgres", "postgres")
         as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     try:
-        made = [*as_postgres, str(server.programs / "initdb"), "-A", "trust", "-U", "postgres", str(folder / "data")]
-        subprocess.run(made, check=True, capture_output=True, timeout=120, cwd=folder)
+        initdb = [*as_postgres, str(server.programs / "initdb"), "-A", "trust", "-U", "postgres", str(folder / "data")]
+        subprocess.run(initdb, check=True, capture_output=True, timeout=120, cwd=folder)
         settings = ["-c", "wal_level=logical", "-c", "fsync=off", "-k", str(folder), "-h", "127.0.0.1"]
         command = [*as_postgres, str(server.programs / "postgres"), "-D", str(folder / "data"), *settings]
         with running([*command, "-p", str(server.port)], folder) as process:

@@ -64,7 +64,7 @@ def kafka() -> Iterator[Cluster]:
         running.close()
 
 
-def asked(port: int, path: str) -> dict[str, Any]:
+def burrow_answer(port: int, path: str) -> dict[str, Any]:
     """An answer of its HTTP interface; empty as long as there is none, or it knows no such thing."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/v3/kafka/test/{path}", timeout=20) as answer:
@@ -94,16 +94,16 @@ def test_the_lag_of_a_group_follows_its_commits(kafka: Cluster, tmp_path: Path) 
     brokers = json.dumps(kafka.bootstrap.split(","))
 
     def seen() -> dict[str, Any]:
-        status: dict[str, Any] = asked(port, "consumer/billing/lag").get("status", {})
+        status: dict[str, Any] = burrow_answer(port, "consumer/billing/lag").get("status", {})
         return status
 
     with zookeeper() as address:
         written = CONFIGURATION.format(folder=tmp_path, zookeeper=address, brokers=brokers, port=port)
         (tmp_path / "burrow.toml").write_text(written)
         with running(["Burrow", "--config-dir", str(tmp_path)], tmp_path) as burrow:
-            until(lambda: asked(port, "topic/orders").get("offsets") == ends, burrow, tmp_path)
+            until(lambda: burrow_answer(port, "topic/orders").get("offsets") == ends, burrow, tmp_path)
             for behind in (20, 10, 0):
                 commit(kafka, [end - behind for end in ends])
                 until(lambda behind=behind: seen().get("totallag") == 3 * behind, burrow, tmp_path)  # type: ignore[misc]
-            assert asked(port, "consumer")["consumers"] == ["billing"]
+            assert burrow_answer(port, "consumer")["consumers"] == ["billing"]
             assert [each["current_lag"] for each in seen()["partitions"]] == [0, 0, 0]

@@ -12,11 +12,11 @@ from tests.ecosystem.programs import fetch
 pytestmark = [pytest.mark.nightly, pytest.mark.interop, pytest.mark.timeout(600)]
 
 
-def kcat(kafka: Cluster, *arguments: str, given: str = "") -> list[str]:
+def kcat(kafka: Cluster, *arguments: str, stdin: str = "") -> list[str]:
     """Run it to its end; the lines that it prints."""
     fetch("debian", "kcat")
     command = ["kcat", "-b", kafka.bootstrap, *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -42,7 +42,7 @@ def test_records_with_keys_and_headers(kafka: Cluster) -> None:
     """-P and -C: what is written in one go comes back, with keys, headers and offsets."""
     kafka.create({"orders": 1})
     lines = "".join(f"key {number}:value {number}\n" for number in range(50))
-    kcat(kafka, "-P", "-t", "orders", "-K", ":", "-H", "from=kcat", "-z", "zstd", given=lines)
+    kcat(kafka, "-P", "-t", "orders", "-K", ":", "-H", "from=kcat", "-z", "zstd", stdin=lines)
     read = kcat(kafka, "-C", "-t", "orders", "-o", "beginning", "-e", "-q", "-f", "%o %k %s %h\n")
     assert read == [f"{number} key {number} value {number} from=kcat" for number in range(50)]
     assert kcat(kafka, "-Q", "-t", "orders:0:-1") == ["orders [0] offset 50"]
@@ -52,14 +52,14 @@ def test_records_with_keys_and_headers(kafka: Cluster) -> None:
 def test_a_transaction_and_who_sees_it(kafka: Cluster) -> None:
     """-X transactional.id: all in one transaction; an aborted one is seen by read_uncommitted only."""
     kafka.create({"orders": 1})
-    kcat(kafka, "-P", "-t", "orders", "-X", "transactional.id=kcat", given="committed 1\ncommitted 2\n")
+    kcat(kafka, "-P", "-t", "orders", "-X", "transactional.id=kcat", stdin="committed 1\ncommitted 2\n")
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": "another"})
     producer.init_transactions(20)
     producer.begin_transaction()
     producer.produce("orders", "aborted")
     producer.flush(20)
     producer.abort_transaction(20)
-    kcat(kafka, "-P", "-t", "orders", given="plain\n")
+    kcat(kafka, "-P", "-t", "orders", stdin="plain\n")
 
     read = ["-C", "-t", "orders", "-o", "beginning", "-e", "-q", "-X"]
     assert kcat(kafka, *read, "isolation.level=read_committed") == ["committed 1", "committed 2", "plain"]

@@ -17,21 +17,21 @@ ORDERS = [(f"customer {number % 7}", str(number)) for number in range(300)]
 
 def counted() -> dict[str, list[str]]:
     """Key -> the counts and sums that follow from ORDERS, record by record."""
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
     numbers, sums = Counter[str](), Counter[str]()
     for key, value in ORDERS:
         numbers[key] += 1
         sums[key] += int(value)
-        found.setdefault(key, []).append(f"{numbers[key]} {sums[key]}")
-    return found
+        lines.setdefault(key, []).append(f"{numbers[key]} {sums[key]}")
+    return lines
 
 
 def by_key(records: list[Read]) -> dict[str, list[str]]:
     """Key -> its values in the order of the log."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for record in records:
-        found.setdefault(record.key or "", []).append(record.value)
-    return found
+        values.setdefault(record.key or "", []).append(record.value)
+    return values
 
 
 def test_quix_streams_counts_exactly_once(kafka: Cluster, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def first_finding(
         schedule = drawn(seed, ReferenceDriver.capabilities)
         assert schedule is not None
         try:
-            findings = limited(partial(runner.played, cluster, schedule), LIMIT_S).found
+            findings = limited(partial(runner.played, cluster, schedule), LIMIT_S).findings
             again = limited(partial(runner.played, cluster, schedule), LIMIT_S) if findings else None
         except TimeoutError:
             return seed, played, "history-hang"
@@ -88,7 +88,7 @@ def observe(cluster: Cluster, seeds: Sequence[int]) -> tuple[Observed, list[str]
         schedule = drawn(seed, ReferenceDriver.capabilities)
         assert schedule is not None
         began = time.monotonic()
-        findings = runner.played(cluster, schedule).found
+        findings = runner.played(cluster, schedule).findings
         problems += [f"seed {seed}: {each}" for each in findings]
         observed.add(str(seed), cluster.journal.find(limit=10_000), time.monotonic() - began)
     return observed, problems

@@ -131,7 +131,7 @@ def test_a_fault_of_a_share_consumer_or_an_administrator_is_found(
     monkeypatch.setattr(play, "PATIENCE_S", 1.0)
     monkeypatch.setattr(play, "LEAST_POLLS", 2)
     assert RandomRunner(lambda: InProcess(mutation)).played(random_cluster, schedule).has(check)
-    assert RandomRunner(InProcess).played(random_cluster, schedule).found == []
+    assert RandomRunner(InProcess).played(random_cluster, schedule).findings == []
 
 
 @pytest.mark.nightly

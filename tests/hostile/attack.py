@@ -259,15 +259,15 @@ async def read_everything(address: str) -> None:
     client = await Client.connect(address)
     for topic in (TOPIC, COMPACTED):
         for time_ms in (0, 1_700_000_000_002, -3):
-            asked = ListOffsetsTopic(topic, [ListOffsetsPartition(0, time_ms)])
-            await client.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked]))
+            topic_request = ListOffsetsTopic(topic, [ListOffsetsPartition(0, time_ms)])
+            await client.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [topic_request]))
         offset, end = 0, 1
         while offset < end:
             partition = FetchPartition(0, offset, 1 << 20)
             request = FetchRequest(topics=[FetchTopic(topic, [partition])], isolation_level=1)
-            found = (await client.call(ApiKey.FETCH, 12, request)).responses[0].partitions[0]
-            end = found.last_stable_offset
-            offset = max(_last_offset(bytes(found.records or b"")) + 1, found.log_start_offset, offset + 1)
+            fetched = (await client.call(ApiKey.FETCH, 12, request)).responses[0].partitions[0]
+            end = fetched.last_stable_offset
+            offset = max(_last_offset(bytes(fetched.records or b"")) + 1, fetched.log_start_offset, offset + 1)
     await client.close()
 
 

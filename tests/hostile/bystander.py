@@ -75,8 +75,8 @@ class Bystander:
         _check((created.topics[0].error_code, created.topics[0].error_message), (ErrorCode.NONE, None), "CreateTopics")
         for _ in range(100):
             request = FindCoordinatorRequest(coordinator_keys=[GROUP])
-            found = await self._client.call(ApiKey.FIND_COORDINATOR, 4, request)
-            if found.coordinators[0].error_code is ErrorCode.NONE:
+            response = await self._client.call(ApiKey.FIND_COORDINATOR, 4, request)
+            if response.coordinators[0].error_code is ErrorCode.NONE:
                 break
             await self._pause()
         await self._round(0)
@@ -147,11 +147,11 @@ class Bystander:
         )
         committed = await self._call(ApiKey.OFFSET_COMMIT, 8, request)
         _check(committed.topics[0].partitions[0].error_code, ErrorCode.NONE, "OffsetCommit")
-        asked = OffsetFetchRequestGroup(GROUP, [OffsetFetchRequestTopics(TOPIC, [0])])
-        fetched = await self._call(ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(groups=[asked]))
+        group_request = OffsetFetchRequestGroup(GROUP, [OffsetFetchRequestTopics(TOPIC, [0])])
+        fetched = await self._call(ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(groups=[group_request]))
         _check(fetched.groups[0].topics[0].partitions[0].committed_offset, number, "OffsetFetch")
 
 
-def _check(found: object, expected: object, where: str) -> None:
-    if found != expected:
-        raise AssertionError(f"{where} answered {found!r} where {expected!r} was right")
+def _check(actual: object, expected: object, where: str) -> None:
+    if actual != expected:
+        raise AssertionError(f"{where} answered {actual!r} where {expected!r} was right")

@@ -39,5 +39,5 @@ def snappy_lie(announced: int) -> bytes:
 
 def carrying(codec: int, stream: bytes, records: int = 1) -> bytearray:
     """A batch whose records part is this stream, sound in every other way."""
-    made = with_records(batch(b"x"), stream)
-    return with_fields(made, attributes=codec, last_offset_delta=records - 1, record_count=records)
+    encoded = with_records(batch(b"x"), stream)
+    return with_fields(encoded, attributes=codec, last_offset_delta=records - 1, record_count=records)

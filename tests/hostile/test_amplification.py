@@ -52,10 +52,10 @@ def test_sessions_do_not_remember_without_end(victim: Victim, wire: Wire) -> Non
     A first one, without a session, fills the journal and the allocator of a process that has served nothing before.
     """
     created(wire, "foo")
-    asked: dict[str | UUID, list[FetchPartition]] = {"foo": [interest(index) for index in range(20_000)]}
-    assert fetch_all(wire, asked, session=(0, -1)).session_id == 0
+    topics: dict[str | UUID, list[FetchPartition]] = {"foo": [interest(index) for index in range(20_000)]}
+    assert fetch_all(wire, topics, session=(0, -1)).session_id == 0
     victim.resident_bytes_before = victim.broker.resident_bytes()
-    granted = [fetch_all(wire, asked, session=(0, 0)).session_id for _ in range(7)]
+    granted = [fetch_all(wire, topics, session=(0, 0)).session_id for _ in range(7)]
     assert granted[0] > 0
     assert granted[-1] == 0
 

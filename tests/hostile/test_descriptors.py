@@ -60,11 +60,11 @@ def write(wires: list[Wire], writes: int) -> Counter[ErrorCode]:
     """Write single records over all partitions, one request of each client at a time; the answers by error."""
     errors: Counter[ErrorCode] = Counter()
     for first in range(0, writes, len(wires)):
-        asked = wires[: writes - first]
-        for number, wire in enumerate(asked, start=first):
+        writers = wires[: writes - first]
+        for number, wire in enumerate(writers, start=first):
             request = produce_request({"t": {number % PARTITIONS: batch(b"x" * 100)}})
             wire.send(ApiKey.PRODUCE, 9, request)
-        for wire in asked:
+        for wire in writers:
             errors[wire.answer().responses[0].partition_responses[0].error_code] += 1
     return errors
 
@@ -129,10 +129,10 @@ def test_more_clients_than_descriptors_take_no_write(at_256: Server) -> None:
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_shares_add_up(limit: int, brokers: int, on_disk: bool) -> None:
     """Clients, log files and the control plane never have more than the process; most is for clients."""
-    found = divided(limit, 12, brokers, on_disk=on_disk)
-    assert found.connections * brokers + found.files + found.control + 12 < limit
-    assert found.connections * brokers > limit // 2
-    assert bool(found.files) == on_disk
+    shares = divided(limit, 12, brokers, on_disk=on_disk)
+    assert shares.connections * brokers + shares.files + shares.control + 12 < limit
+    assert shares.connections * brokers > limit // 2
+    assert bool(shares.files) == on_disk
 
 
 def test_shares_of_a_tiny_limit() -> None:

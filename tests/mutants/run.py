@@ -85,19 +85,19 @@ def _replace_everywhere(name: str, was: object, value: object) -> None:
 
 def _codes_of(code: CodeType) -> dict[tuple[Any, ...], CodeType]:
     """All code objects of a file, by name, line, and place among those of the same name and line."""
-    found: dict[tuple[Any, ...], CodeType] = {}
+    codes: dict[tuple[Any, ...], CodeType] = {}
     counts: Counter[tuple[str, int]] = Counter()
 
     def walk(code: CodeType) -> None:
         named = code.co_qualname, code.co_firstlineno
-        found[*named, counts[named]] = code
+        codes[*named, counts[named]] = code
         counts[named] += 1
         for each in code.co_consts:
             if isinstance(each, CodeType):
                 walk(each)
 
     walk(code)
-    return found
+    return codes
 
 
 def _key(code: CodeType, among: dict[tuple[Any, ...], CodeType]) -> tuple[Any, ...]:
@@ -189,18 +189,18 @@ class Plugin:
         setattr(builtins, HIT, reached)
         for path in paths:
             put_in(path, counted(self.arguments.kind, path, HIT))
-        found, files, times = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list), []
+        tests_of, files, times = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list), []
         began_s = time.monotonic()
         for number, (_, failed) in enumerate(self._run(session.items)):
             times.append(time.monotonic() - began_s)
             began_s = time.monotonic()
             if not failed:
                 for key in seen:
-                    found[key].append(number)
+                    tests_of[key].append(number)
                 for path in {key.rpartition(":")[0] for key in seen}:
                     files[path].append(number)
             seen.clear()
-        return {"sites": found, "files": files, "times": times}
+        return {"sites": tests_of, "files": files, "times": times}
 
     def _tests(self, reached: dict[str, Any], site: Site) -> list[int]:
         """The shortest of the tests that pass a site; of a table at the top level, of those that pass its file."""

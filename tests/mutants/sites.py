@@ -49,14 +49,14 @@ class Site:
 
 
 @dataclass
-class _Found:
+class _Replacement:
     """An expression, and what it becomes."""
 
     node: ast.expr
     becomes: ast.expr
 
 
-def _codes(tree: ast.AST) -> Iterator[_Found]:
+def _codes(tree: ast.AST) -> Iterator[_Replacement]:
     """Error codes that are not compared with, are no pattern, and are not NONE."""
     compared = {
         id(each)
@@ -69,24 +69,24 @@ def _codes(tree: ast.AST) -> Iterator[_Found]:
             continue
         if node.value.id == "ErrorCode" and node.attr != "NONE":
             other = ANOTHER if node.attr == OTHER else OTHER
-            yield _Found(node, ast.Attribute(node.value, other, ast.Load()))
+            yield _Replacement(node, ast.Attribute(node.value, other, ast.Load()))
 
 
-def _comparisons(tree: ast.AST) -> Iterator[_Found]:
+def _comparisons(tree: ast.AST) -> Iterator[_Replacement]:
     """Less than becomes at most, and the other way round."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and type(node.ops[0]) in NEIGHBOURS:
             ops = [NEIGHBOURS[type(node.ops[0])](), *node.ops[1:]]
-            yield _Found(node, ast.Compare(node.left, ops, node.comparators))
+            yield _Replacement(node, ast.Compare(node.left, ops, node.comparators))
 
 
-def _effects(tree: ast.AST) -> Iterator[_Found]:
+def _effects(tree: ast.AST) -> Iterator[_Replacement]:
     """Calls whose result is not used are left out, but for those of a logger."""
     for node in ast.walk(tree):
         called = node.value if isinstance(node, ast.Expr) else None
         call = called.value if isinstance(called, ast.Await) else called
         if called is not None and isinstance(call, ast.Call) and not ast.unparse(call.func).startswith("logger."):
-            yield _Found(called, ast.Constant(None))
+            yield _Replacement(called, ast.Constant(None))
 
 
 FINDERS = {CODES: _codes, COMPARISONS: _comparisons, EFFECTS: _effects}
@@ -94,7 +94,7 @@ FINDERS = {CODES: _codes, COMPARISONS: _comparisons, EFFECTS: _effects}
 
 def sites(kind: str) -> list[Site]:
     """All sites of a kind, in the order of files and lines."""
-    found = []
+    all_sites = []
     for folder in ANSWERING if kind == CODES else DECIDING:
         for path in sorted((ROOT / folder).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
@@ -106,8 +106,8 @@ def sites(kind: str) -> list[Site]:
                 line = each.node.lineno
                 at_import = id(each.node) not in called
                 name = str(path.relative_to(ROOT))
-                found.append(Site(name, index, line, was, becomes, lines[line - 1].strip(), at_import))
-    return found
+                all_sites.append(Site(name, index, line, was, becomes, lines[line - 1].strip(), at_import))
+    return all_sites
 
 
 def _inside_functions(tree: ast.AST) -> Iterator[int]:
@@ -131,8 +131,8 @@ class _Replaced(ast.NodeTransformer):
 def mutated(kind: str, path: str, index: int) -> ast.Module:
     """A file with one site changed."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    found = list(FINDERS[kind](tree))[index]
-    return cast("ast.Module", _Replaced({id(found.node): found.becomes}).visit(tree))
+    replacement = list(FINDERS[kind](tree))[index]
+    return cast("ast.Module", _Replaced({id(replacement.node): replacement.becomes}).visit(tree))
 
 
 def _values(node: ast.expr) -> list[ast.expr]:

@@ -29,8 +29,8 @@ def archive(folder: Path) -> Path:
     pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
     subprocess.run([*pip, f"{ROOT}[security]", "pyinstaller"], env=bare, check=True)
     subprocess.run([python, ROOT / "tools" / "build_binary.py", folder / "dist"], env=bare, check=True)
-    (found,) = (folder / "dist").glob("*.tar.gz")
-    return found
+    (tarball,) = (folder / "dist").glob("*.tar.gz")
+    return tarball
 
 
 @pytest.mark.nightly
@@ -40,12 +40,12 @@ def test_the_binary_serves_in_a_root_without_python(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         pytest.fail("needs root and debootstrap (apt-get install debootstrap)")
     root = tmp_path / "root"
-    made = archive(tmp_path)
+    tarball = archive(tmp_path)
     release = subprocess.run(["sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME"], capture_output=True, check=True)
     bare = ["debootstrap", "--variant=minbase", release.stdout.decode().strip(), str(root)]
     subprocess.run(bare, check=True, stdout=subprocess.DEVNULL)
     assert [*root.glob("usr/bin/python*")] == []
-    with tarfile.open(made) as packed:
+    with tarfile.open(tarball) as packed:
         packed.extractall(root / "opt", filter="data")
     files = [path for path in (root / "opt").rglob("*") if path.is_file() and not path.is_symlink()]
     assert sum(path.stat().st_size for path in files) < MOST_MB * 1_000_000
@@ -87,12 +87,12 @@ def checked(process: "subprocess.Popen[str]", inside: list[str]) -> None:
 
 def banner(process: "subprocess.Popen[str]") -> dict[str, str]:
     """The addresses that a server prints when it is ready."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for line in process.stdout or ():
         name, _, value = line.strip().partition("=")
-        found[name] = value
+        addresses[name] = value
         if name == "control":
-            return found
+            return addresses
     raise AssertionError(f"it ended with {process.wait()} instead of getting ready")
 
 

@@ -74,9 +74,9 @@ def is_known(method: str, path: str) -> bool:
 @pytest.mark.parametrize("language", SOURCES)
 def test_each_call_is_one_that_the_control_plane_has(language: str) -> None:
     """Method and path; a path that it does not have would be noticed."""
-    found = list(calls(SOURCES[language].read_text(encoding="utf-8")))
-    assert len(found) > 10
-    assert [call for call in found if not is_known(*call)] == []
+    called = list(calls(SOURCES[language].read_text(encoding="utf-8")))
+    assert len(called) > 10
+    assert [call for call in called if not is_known(*call)] == []
     assert not is_known("POST", "/v1/clock/forward")
     assert not is_known("POST", "/v1/report")
 

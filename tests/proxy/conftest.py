@@ -22,9 +22,9 @@ class ProxyTo(Protocol):
 @pytest.fixture(scope="session")
 def running() -> Iterator[dict[str, Server]]:
     """The session's proxies, by their options."""
-    found: dict[str, Server] = {}
-    yield found
-    for each in found.values():
+    proxies: dict[str, Server] = {}
+    yield proxies
+    for each in proxies.values():
         each.finish_test()
         each.process.stop()
 
@@ -33,8 +33,8 @@ def running() -> Iterator[dict[str, Server]]:
 def proxy_to(running: dict[str, Server]) -> Iterator[ProxyTo]:
     """A factory of proxies, each as just started."""
 
-    def start(upstream: str, **given: Any) -> Server:
-        options = {"upstream": upstream, "port": 0, "control_port": 0, "log_format": "json", "seed": 1, **given}
+    def start(upstream: str, **more_options: Any) -> Server:
+        options = {"upstream": upstream, "port": 0, "control_port": 0, "log_format": "json", "seed": 1, **more_options}
         name = json.dumps(options, sort_keys=True, default=str)
         proxy = running.get(name)
         if proxy is None:

@@ -10,13 +10,13 @@ from protocol.types import Message
 
 
 class Scripted:
-    """Answers each request with what the test makes of its header; ``asked`` are the headers that came, in order."""
+    """Answers each request with what the test makes of its header; ``headers`` are those that came, in order."""
 
     def __init__(self, answer: Callable[[RequestHeader], Message]) -> None:
         self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
-        self.asked: list[RequestHeader] = []
+        self.headers: list[RequestHeader] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -42,7 +42,7 @@ class Scripted:
             while size := incoming.read(4):
                 frame = bytearray(incoming.read(int.from_bytes(size, "big")))
                 header = decode_header(frame)
-                self.asked.append(header)
+                self.headers.append(header)
                 answer = self.answer(header, frame)
                 parts = encode_response(header.api_key, header.api_version, header.correlation_id, answer)
                 client.sendall(b"".join(parts))

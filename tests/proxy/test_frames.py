@@ -47,8 +47,8 @@ def test_a_large_answer_is_kept_without_its_records(key: ApiKey, version: int, r
     assert weight_of(kept) < 2000
     whole, sizes = expand(kept, key, version)
     assert sizes == [len(LARGE), len(SMALL)]
-    _, found = decode_response(key, version, bytes(whole[4:]))
-    heads = [bytes(each.records) for each in found.responses[0].partitions]
+    _, kept_response = decode_response(key, version, bytes(whole[4:]))
+    heads = [bytes(each.records) for each in kept_response.responses[0].partitions]
     assert heads == [bytes(LARGE[:HEAD]), bytes(SMALL[:HEAD])]
 
 

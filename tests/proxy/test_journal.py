@@ -39,13 +39,13 @@ def test_the_journal_of_a_proxy_is_read_by_the_conformance_report(
     assert partition.high_watermark == 50
     proxy.control("POST", "/v1/journal/rotate")
 
-    found = list(lines(tmp_path / "journal"))
-    assert {"sender", "reader"} <= {each["client_id"] for each in found}
-    assert "a secret" not in json.dumps(found)
-    (fetch,) = [each for each in found if each["api"] == "Fetch"]
+    entries = list(lines(tmp_path / "journal"))
+    assert {"sender", "reader"} <= {each["client_id"] for each in entries}
+    assert "a secret" not in json.dumps(entries)
+    (fetch,) = [each for each in entries if each["api"] == "Fetch"]
     shown = fetch["response"]["responses"][0]["partitions"][0]["records"]  # type: ignore[index]
     assert shown["size_bytes"] == len(partition.records)
     assert shown["count"] == 50
     assert main(["conformance", str(tmp_path / "journal"), "--format", "json"]) in {0, 1}
-    (software,) = {str(each["software"]) for each in found if each["client_id"] == "sender" and each["software"]}
+    (software,) = {str(each["software"]) for each in entries if each["client_id"] == "sender" and each["software"]}
     assert software in capsys.readouterr().out

@@ -74,9 +74,9 @@ class Parting:
 @pytest.fixture
 def parting() -> Iterator[Parting]:
     """The broker."""
-    made = Parting()
-    yield made
-    made.close()
+    broker = Parting()
+    yield broker
+    broker.close()
 
 
 @pytest.mark.parametrize(

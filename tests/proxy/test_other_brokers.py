@@ -33,10 +33,10 @@ class Other(Scripted):
     """Its metadata has very many replicas, or an error that is unknown here, as the other answers have."""
 
     def __init__(self) -> None:
-        super().__init__(self._made)
+        super().__init__(self._response)
         self.replicas = 0
 
-    def _made(self, header: RequestHeader) -> Message:
+    def _response(self, header: RequestHeader) -> Message:
         match header.api_key:
             case ApiKey.API_VERSIONS:
                 return ApiVersionsResponse()
@@ -55,9 +55,9 @@ class Other(Scripted):
 @pytest.fixture
 def other() -> Iterator[Other]:
     """The broker."""
-    made = Other()
-    yield made
-    made.close()
+    broker = Other()
+    yield broker
+    broker.close()
 
 
 def test_metadata_of_a_very_large_cluster_has_the_proxys_addresses(other: Other, proxy_to: ProxyTo) -> None:
@@ -101,9 +101,9 @@ def test_api_versions_of_a_later_release_are_refused(other: Other, proxy_to: Pro
     wire = proxy.wire()
     wire.send_bytes(framed(header(ApiKey.API_VERSIONS, high + 1) + b"\1\1\0"))
     assert wire.receive_frame() == struct.pack(">ihihhh", 7, 35, 1, ApiKey.API_VERSIONS, low, high)
-    assert other.asked == []
+    assert other.headers == []
     wire.call(ApiKey.API_VERSIONS, high, ApiVersionsRequest("c", "1"))
-    assert [each.api_version for each in other.asked] == [high]
+    assert [each.api_version for each in other.headers] == [high]
     seen = proxy.control("GET", "/v1/journal?api=ApiVersions")["entries"]
     assert [(each["version"], each["error"]) for each in seen] == [(high + 1, "UNSUPPORTED_VERSION"), (high, None)]
 
@@ -115,4 +115,4 @@ def test_addresses_of_a_later_version_are_not_asked_for(other: Other, proxy_to: 
     wire = proxy_to(other.address).wire()
     wire.send_bytes(framed(header(key, high + 1) + bytes(10)))
     wire.check_closed()
-    assert other.asked == []
+    assert other.headers == []

@@ -43,7 +43,7 @@ def versions(key: ApiKey, low: int = 0) -> list[Any]:
     return [pytest.param(key, version, id=f"{key.title}-{version}") for version in range(low, known[1] + 1)]
 
 
-ASKED = {
+REQUESTS = {
     ApiKey.METADATA: MetadataRequest(topics=None),
     ApiKey.DESCRIBE_CLUSTER: DescribeClusterRequest(),
     ApiKey.FIND_COORDINATOR: FindCoordinatorRequest(key="g", coordinator_keys=["g"]),
@@ -70,7 +70,7 @@ def test_addresses_are_the_proxys_and_all_else_is_the_brokers(
     three: Server, proxy: Server, key: ApiKey, version: int
 ) -> None:
     """In every version: only host and port differ from the direct answer, and each leads to the broker it names."""
-    request = ASKED[key]
+    request = REQUESTS[key]
     direct, passed = three.wire().call(key, version, request), proxy.wire().call(key, version, request)
     assert without_addresses(passed) == without_addresses(direct)
     listed = [*getattr(passed, "brokers", ()), *getattr(passed, "coordinators", ())]

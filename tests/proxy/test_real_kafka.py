@@ -50,16 +50,16 @@ def test_transactions_and_a_group_pass(kafka: KafkaCluster, proxy_to: ProxyTo) -
         {**clients(proxy), "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     )
     consumer.subscribe(["t"])
-    found: list[bytes | None] = []
-    while len(found) < 3:
+    values: list[bytes | None] = []
+    while len(values) < 3:
         record = consumer.poll(60)
         assert record is not None
         assert record.error() is None
-        found.append(record.value())
+        values.append(record.value())
     consumer.commit(asynchronous=False)
     committed = consumer.committed([TopicPartition("t", index) for index in range(3)], 30)
     consumer.close()
-    assert found == [b"kept"] * 3
+    assert values == [b"kept"] * 3
     assert all(each.offset >= 1 for each in committed)
 
     addresses = {f"{each.host}:{each.port}" for each in admin.list_topics(timeout=60).brokers.values()}

@@ -92,15 +92,15 @@ def proxy(upstream: Server, journal: Path, proxy_to: ProxyTo) -> Server:
 
 def sent(server: Server) -> list[tuple[Any, ...]]:
     """Value, error and offset of each of six records that a producer without retries sends one by one."""
-    found: list[tuple[Any, ...]] = []
+    sends: list[tuple[Any, ...]] = []
     producer = Producer({"bootstrap.servers": server.addresses[0], "client.id": "sender", "retries": 0})
     for number in range(6):
         producer.produce(
             "t", value=b"v%d" % number, partition=0,
-            on_delivery=lambda error, record: found.append((record.value(), error and error.name(), record.offset())),
+            on_delivery=lambda error, record: sends.append((record.value(), error and error.name(), record.offset())),
         )  # fmt: skip
         assert producer.flush(60) == 0
-    return found
+    return sends
 
 
 def test_a_producer_meets_the_same_error_at_the_same_record(upstream: Server, proxy: Server, journal: Path) -> None:
@@ -204,21 +204,21 @@ FAULTS: list[Fault] = [
 
 def outcomes(server: Server, requests: list[tuple[ApiKey, int, Any]]) -> list[str]:
     """The errors that requests are answered with, one after the other, and the offsets of what is written."""
-    found = []
+    results = []
     wire = server.wire(client_id="app")
     for key, version, request in requests:
         try:
             response = wire.call(key, version, request)
         except Closed:
-            found.append(f"{key.title}: closed")
+            results.append(f"{key.title}: closed")
             wire = server.wire(client_id="app")
             continue
         codes = [code.name for code in errors(response)]
         bases = (
             [p.base_offset for t in response.responses for p in t.partition_responses] if key is ApiKey.PRODUCE else []
         )
-        found.append(f"{key.title}: {codes} {bases}")
-    return found
+        results.append(f"{key.title}: {codes} {bases}")
+    return results
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -262,10 +262,10 @@ def test_an_incident_of_a_real_kafka_happens_again(tmp_path: Path, journal: Path
 
 def oversized(server: Server) -> list[tuple[str | None, int | None]]:
     """Error and offset of three records, of which the second is large."""
-    found: list[tuple[Any, ...]] = []
+    deliveries: list[tuple[Any, ...]] = []
     producer = Producer({"bootstrap.servers": server.addresses[0], "client.id": "sender", "retries": 0})
     for size in (10, 5000, 10):
-        producer.produce("t", value=b"x" * size, on_delivery=lambda error, record: found.append(
+        producer.produce("t", value=b"x" * size, on_delivery=lambda error, record: deliveries.append(
             (error and error.name(), record.offset())))  # fmt: skip
         assert producer.flush(60) == 0
-    return found
+    return deliveries

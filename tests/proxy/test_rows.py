@@ -21,7 +21,7 @@ KNOWN = {
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_rows_through_the_proxy_show_no_difference(folder: str) -> None:
     """Each scenario of tests/scenarios, asked of a server of ours directly and through `understudy proxy`."""
-    direct, through = (rows.asked(target, "-k", folder) for target in ("understudy", "proxy"))
+    direct, through = (rows.outcomes_of_run(target, "-k", folder) for target in ("understudy", "proxy"))
     passed = {test for test, (outcome, _) in direct.items() if outcome == "passed"}
     failed = {test: why for test, (outcome, why) in through.items() if test in passed and outcome == "failed"}
     assert len(passed) > 50

@@ -57,9 +57,9 @@ def first_answer(message: bytes, ending: bytes) -> bytes:
 @pytest.fixture
 def wrong() -> Iterator[Wrong]:
     """The broker."""
-    made = Wrong(WRONG[0])
-    yield made
-    made.close()
+    broker = Wrong(WRONG[0])
+    yield broker
+    broker.close()
 
 
 class Answering:

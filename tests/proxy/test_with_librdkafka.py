@@ -10,14 +10,14 @@ def consumed(bootstrap: str, topic: str, count: int) -> list[bytes]:
     """The values of so many records."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
-    found: list[bytes] = []
-    while len(found) < count:
+    values: list[bytes] = []
+    while len(values) < count:
         record = consumer.poll(60)
-        assert record is not None, f"{len(found)} of {count} records came"
+        assert record is not None, f"{len(values)} of {count} records came"
         assert record.error() is None
-        found.append(record.value() or b"")
+        values.append(record.value() or b"")
     consumer.close()
-    return found
+    return values
 
 
 def test_records_pass_and_a_fault_is_met(broker_with: BrokerWith, proxy_to: ProxyTo) -> None:

@@ -103,7 +103,7 @@ class Client:
     def topic(self, configs: Mapping[str, str] | None = None) -> str:
         """A topic of one partition that has its leader."""
         name = self.name("topic")
-        answer = self.settled(lambda: self.create(name, configs), lambda found: found.error_code)
+        answer = self.settled(lambda: self.create(name, configs), lambda response: response.error_code)
         if answer.error_code is not ErrorCode.NONE:
             raise Absent(answer.error_code.name)
         # At most v10: from v11 on followers answer too, and so does a broker that does not lead yet.

@@ -80,7 +80,7 @@ def described_in(rows: Mapping[str, Mapping[str, str | None]], name: str) -> Des
 def save(described: Mapping[str, Described]) -> None:
     """Write the changes alone."""
     rows: dict[str, dict[str, str | None]] = {}
-    for setting in sorted({each for found in described.values() for each in found}):
+    for setting in sorted({each for settings in described.values() for each in settings}):
         before = None
         for name in RUN:
             text = described.get(name, {}).get(setting)

@@ -110,9 +110,9 @@ def load() -> dict[int, Answers]:
 def save(answers: Mapping[int, Answers]) -> None:
     """By the answer, since many are alike but for the level and the feature that they repeat."""
     rows: dict[str, dict[str, str]] = {}
-    for start, found in answers.items():
+    for start, of_start in answers.items():
         row = rows.setdefault(str(start), {})
-        for question, answer in found.items():
+        for question, answer in of_start.items():
             form = _emptied(answer, question)
             row[form] = f"{row[form]}|{question}" if form in row else question
     RECORDED.write_text(dumps(rows, depth=2), encoding="utf-8")

@@ -228,7 +228,7 @@ def offsets_of_a_stranger_in_a_transaction(client: Client) -> str:
     request = TxnOffsetCommitRequest(name, group, *ids, [topic], generation_id=3, member_id="absent")
     answer = client.settled(
         lambda: client.ask(ApiKey.TXN_OFFSET_COMMIT, request, at_most=4),
-        lambda found: found.topics[0].partitions[0].error_code,
+        lambda response: response.topics[0].partitions[0].error_code,
     )
     return str(answer.topics[0].partitions[0].error_code.name)
 

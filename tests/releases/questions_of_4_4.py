@@ -48,11 +48,11 @@ def stored_offsets_of_a_transaction(client: Client) -> str:
     request = TxnOffsetCommitRequest(name, group, producer.producer_id, producer.producer_epoch, [part])
     client.settled(
         lambda: client.ask(ApiKey.TXN_OFFSET_COMMIT, request, at_most=5),
-        lambda found: found.topics[0].partitions[0].error_code,
+        lambda response: response.topics[0].partitions[0].error_code,
     )
-    found = client.ask(ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=topic)]), at_most=12).topics[0]
+    metadata = client.ask(ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=topic)]), at_most=12).topics[0]
     values = [value for key, value in offsets_log(client) if group.encode() in key]
-    return " ".join("with the id" if found.topic_id.bytes in value else "without" for value in values)
+    return " ".join("with the id" if metadata.topic_id.bytes in value else "without" for value in values)
 
 
 def offsets_of_a_transaction_by_topic_id(client: Client) -> str:
@@ -125,14 +125,14 @@ _NEWER = ("decompressed", "errors.", "remote.copy", "streams.", "share.assignor"
 
 def _settings(client: Client, kind: int, name: str) -> str:
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)], True, True)
-    found = client.ask(ApiKey.DESCRIBE_CONFIGS, request).results[0]
+    described = client.ask(ApiKey.DESCRIBE_CONFIGS, request).results[0]
     rows = [
         f"{each.name}={each.value} type {each.config_type} from {each.config_source}{' read-only' * each.read_only} "
         + ",".join(f"{synonym.name}" for synonym in each.synonyms)
-        for each in sorted(found.configs, key=lambda each: str(each.name))
+        for each in sorted(described.configs, key=lambda each: str(each.name))
         if any(part in each.name for part in _NEWER)
     ]
-    return f"{found.error_code.name} " + "; ".join(rows)
+    return f"{described.error_code.name} " + "; ".join(rows)
 
 
 def a_group_s_setting_out_of_bounds(client: Client) -> str:
@@ -192,8 +192,8 @@ def a_consumer_group_that_all_have_left(client: Client) -> str:
     group, topic = client.name("group"), client.topic()
     client.coordinator(group, GROUP)
     epochs = [beat(client, group, topic, 0), beat(client, group, topic, -1)]
-    found = client.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([group])).groups[0]
-    return f"{epochs} {found.group_state} {found.group_epoch} {found.assignment_epoch}"
+    description = client.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([group])).groups[0]
+    return f"{epochs} {description.group_state} {description.group_epoch} {description.assignment_epoch}"
 
 
 def a_static_member_that_returns_to_a_full_group(client: Client) -> str:

@@ -66,8 +66,8 @@ def a_group_that_is_not_there(client: Client) -> str:
     """DescribeGroups (KIP-1043)."""
     group = client.name("group")
     client.coordinator(group, GROUP)
-    found = client.ask(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest([group])).groups[0]
-    return f"{found.error_code.name} {found.group_state}"
+    description = client.ask(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest([group])).groups[0]
+    return f"{description.error_code.name} {description.group_state}"
 
 
 def a_topic_with_an_unknown_setting(client: Client) -> str:
@@ -77,8 +77,8 @@ def a_topic_with_an_unknown_setting(client: Client) -> str:
 
 def a_topic_with_as_many_partitions_as_the_broker_likes(client: Client) -> str:
     """-1 (KIP-464), and what the answer has of the topic (KIP-525)."""
-    made = client.create(client.name("topic"), partitions=-1)
-    return f"{made.error_code.name} partitions {made.num_partitions} factor {made.replication_factor}"
+    created = client.create(client.name("topic"), partitions=-1)
+    return f"{created.error_code.name} partitions {created.num_partitions} factor {created.replication_factor}"
 
 
 def a_topic_with_small_segments(client: Client) -> str:
@@ -120,7 +120,7 @@ def stored_offsets(client: Client) -> str:
     request = OffsetCommitRequest(group, -1, "", topics=[part])
     client.settled(
         lambda: client.ask(ApiKey.OFFSET_COMMIT, request, at_most=9),
-        lambda found: found.topics[0].partitions[0].error_code,
+        lambda response: response.topics[0].partitions[0].error_code,
     )
     values = [value for key, value in offsets_log(client) if group.encode() in key]
     return " ".join(f"version {int.from_bytes(value[:2])}" for value in values)

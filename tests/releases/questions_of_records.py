@@ -92,16 +92,16 @@ def old_messages(client: Client, version: int, magic: int) -> str:
     pair = build_batch([Record(at, 1_600_000_000_000 + at, b"k%d" % at, b"value" * 9) for at in range(2)], codec=1)
     data = TopicProduceData(topic, [PartitionProduceData(0, messages_of_batches(pair, magic, 0))])
     answer = client.ask(ApiKey.PRODUCE, ProduceRequest(None, -1, 10_000, [data]), at_most=version, at_least=version)
-    found = [answer.responses[0].partition_responses[0].error_code.name]
+    answers = [answer.responses[0].partition_responses[0].error_code.name]
     for at_most in (4, 3, 1):
         part = client.fetch(topic, at_most=at_most)
         records = bytes(part.records or b"")
         read = read_records(RecordBatch(bytearray(records))) if records[16] == 2 else read_messages(records)
         shown = [f"{each.offset}:{each.timestamp_ms}:{(each.key or b'').decode()}" for each in read]
-        found.append(
+        answers.append(
             f"{part.error_code.name} magic {records[16]} codec {records[17 if records[16] < 2 else 22] & 7} {shown}"
         )
-    return "; ".join(found)
+    return "; ".join(answers)
 
 
 def messages_without_times(client: Client) -> str:

@@ -149,8 +149,8 @@ def settings_that_cannot_be_described(client: Client) -> str:
 def acls_without_an_authorizer(client: Client) -> str:
     """Made and listed."""
     creation = AclCreation(2, "topic", 3, "User:a", "*", 3, 3)
-    made = client.ask(ApiKey.CREATE_ACLS, CreateAclsRequest([creation])).results[0]
-    return all_shown(made, client.ask(ApiKey.DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1)))
+    created = client.ask(ApiKey.CREATE_ACLS, CreateAclsRequest([creation])).results[0]
+    return all_shown(created, client.ask(ApiKey.DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1)))
 
 
 def leaders_that_need_no_election(client: Client) -> str:

@@ -32,7 +32,7 @@ def a_share_state_that_goes_back(client: Client) -> str:
     new = initialization.InitializeStateData(topic_id, [initialization.PartitionData(0, 1, 5)])
     client.settled(
         lambda: client.ask(ApiKey.INITIALIZE_SHARE_GROUP_STATE, InitializeShareGroupStateRequest(group, [new])),
-        lambda found: found.results[0].partitions[0].error_code,
+        lambda response: response.results[0].partitions[0].error_code,
     )
     texts = []
     for leader_epoch in (0, -1):
@@ -62,9 +62,9 @@ def a_share_group_that_all_have_left(client: Client) -> str:
     group, topic = client.name("group"), client.topic()
     client.coordinator(group, GROUP)
     answers = [_beat(client, group, topic, epoch) for epoch in (0, -1)]
-    found = client.ask(ApiKey.SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest([group])).groups[0]
+    description = client.ask(ApiKey.SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest([group])).groups[0]
     epochs = " ".join(f"{each.error_code.name} {each.member_epoch}" for each in answers)
-    return f"{epochs}, {found.group_state} {found.group_epoch} {found.assignment_epoch}"
+    return f"{epochs}, {description.group_state} {description.group_epoch} {description.assignment_epoch}"
 
 
 def _id_of(client: Client, topic: str) -> UUID:
@@ -88,9 +88,9 @@ def _initialized(client: Client, group: str, topic: str, index: int, epoch: int)
     topic_id, deadline = _id_of(client, topic), time.monotonic() + client.patience_s
     while True:
         epoch = _beat(client, group, topic, epoch).member_epoch
-        found = _read(client, group, topic_id, index)
-        if found.error_code is ErrorCode.NONE or time.monotonic() > deadline:
-            return f"{found.error_code.name} {found.start_offset}", epoch
+        state = _read(client, group, topic_id, index)
+        if state.error_code is ErrorCode.NONE or time.monotonic() > deadline:
+            return f"{state.error_code.name} {state.start_offset}", epoch
 
 
 QUESTIONS = (

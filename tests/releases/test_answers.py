@@ -32,10 +32,10 @@ def test_all_questions_were_recorded() -> None:
 
 SIDES = {each.since for each in Behaviour} | {NAMES[NAMES.index(each.since) - 1] for each in Behaviour}
 """Of all borders. The others are asked every night."""
-ASKED = [pytest.param(name, marks=() if name in SIDES else pytest.mark.nightly) for name in RUN]
+RUNS = [pytest.param(name, marks=() if name in SIDES else pytest.mark.nightly) for name in RUN]
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", RUNS)
 def test_a_release_answers_as_the_real_one(cluster: Server, name: str) -> None:
     """Every question; what differs is known, and differs still."""
     cluster.control("PUT", "/v1/versions", {"as_version": name})

@@ -139,11 +139,11 @@ def test_the_command_line_takes_removed_settings_with_their_releases() -> None:
 
 def test_removed_passwords_are_secrets() -> None:
     """All that any release had, with every emulated release."""
-    found = {
+    passwords = {
         name for each in NAMES for name, row in setting_tables(each).removed.items() if row.type is ConfigType.PASSWORD
     }
-    assert found == REMOVED_PASSWORDS
-    assert all(map(is_password, found))
+    assert passwords == REMOVED_PASSWORDS
+    assert all(map(is_password, passwords))
 
 
 def test_client_ids_have_the_quota_of_the_broker_s_file() -> None:

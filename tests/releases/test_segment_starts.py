@@ -16,9 +16,9 @@ HOUR_MS = 3_600_000
 @pytest.fixture
 def client(old: Server) -> Iterator[Client]:
     """Asks it."""
-    made = Client(old.addresses[0], 5)
-    yield made
-    made.wire.close()
+    old_client = Client(old.addresses[0], 5)
+    yield old_client
+    old_client.wire.close()
 
 
 @pytest.fixture

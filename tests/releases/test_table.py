@@ -42,23 +42,23 @@ def test_the_specification_lists_the_newest_version_of_every_api() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_release_was_recorded(name: str) -> None:
     """From a running broker; its last error code no higher than ours, and never lower than the release before had."""
-    found = release(name)
-    assert found.run
-    assert found.version.startswith(name)
-    assert found.last_error <= max(ErrorCode)
-    assert found.last_error >= release(NAMES[max(0, NAMES.index(name) - 1)]).last_error
-    assert set(found.levels) <= set(found.supported)
+    recorded = release(name)
+    assert recorded.run
+    assert recorded.version.startswith(name)
+    assert recorded.last_error <= max(ErrorCode)
+    assert recorded.last_error >= release(NAMES[max(0, NAMES.index(name) - 1)]).last_error
+    assert set(recorded.levels) <= set(recorded.supported)
 
 
 @pytest.mark.parametrize("name", NAMES[:-1])
 def test_what_a_release_serves_lies_in_its_own_ranges(name: str) -> None:
     """All of them, removed ones too (KIP-896), and nothing that it had not."""
-    found = release(name)
-    played = versions_of(found)
+    recorded = release(name)
+    played = versions_of(recorded)
     for api in APIS:
-        if api.listed or not found.unstable_versions:
+        if api.listed or not recorded.unstable_versions:
             limits = played.get(api.key, listed_range(api))
-            assert limits == found.apis.get(api.key.title) or (found.newest and api.key in BEHIND), api.key
+            assert limits == recorded.apis.get(api.key.title) or (recorded.newest and api.key in BEHIND), api.key
 
 
 @pytest.mark.parametrize("behaviour", Behaviour)

@@ -96,10 +96,10 @@ def since_last_finding(entries: Iterable[Entry]) -> Mapping[str, int]:
 
 def sentence(entries: Sequence[Entry]) -> str:
     """Return the sentence on the rate for the page."""
-    total, found = sum(each.seeds for each in entries), sum(len(each.findings) for each in entries)
+    total, broken = sum(each.seeds for each in entries), sum(len(each.findings) for each in entries)
     counts = since_last_finding(entries)
     return (
-        f"Of {total:,} fresh seeds in the ledger, {found} broke a promise. Since the last of them, "
+        f"Of {total:,} fresh seeds in the ledger, {broken} broke a promise. Since the last of them, "
         f"{sum(counts.values()):,} of {GOAL:,} have been played: {counts[ALL]:,} with all kinds and "
         f"{counts[BY_SEED]:,} with those that the seed chooses."
     )

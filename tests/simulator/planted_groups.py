@@ -13,9 +13,9 @@ from broker.partitions.share_partition.partition import SharePartition
 from tests.simulator.planted import mistake
 
 
-def _getter(found: Any) -> Any:
+def _getter(prop: Any) -> Any:
     """The function behind a property."""
-    return found.fget
+    return prop.fget
 
 
 PLANTED_GROUPS = [

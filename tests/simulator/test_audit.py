@@ -45,11 +45,11 @@ def findings(result: Result, folder: Path, kinds: Collection[str]) -> dict[str, 
 
 def committed(directory: Path, topics: Collection[str]) -> dict[Place, list[tuple[int, bytes]]]:
     """What the pipeline reads of a broker's files: committed records with their offsets."""
-    found: dict[Place, list[tuple[int, bytes]]] = {}
+    records: dict[Place, list[tuple[int, bytes]]] = {}
     for rows in read_segments(str(directory), columns=COLUMNS, topics=sorted(topics), isolation="read_committed"):
         for row in rows.to_pylist():
-            found.setdefault((row["topic"], row["partition"]), []).append((row["offset"], row["value"]))
-    return found
+            records.setdefault((row["topic"], row["partition"]), []).append((row["offset"], row["value"]))
+    return records
 
 
 def differences(result: Result, folder: Path, kinds: Collection[str]) -> list[object]:

@@ -19,13 +19,13 @@ REACHED = {
 @pytest.mark.timeout(300)
 def test_transitions_of_each_machine_are_counted() -> None:
     """Those that a run with members of modern groups must reach, and none that the tables do not have."""
-    with observed() as found:
+    with observed() as transitions:
         run(3, 0.2, kinds=(CONSUMER, SHARE))
     assert all_transitions() >= REACHED
-    assert {each for each in REACHED if not found[each]} == set()
-    moved = {(machine, old, new) for machine, old, new in found if old != new and "share record" in machine}
+    assert {each for each in REACHED if not transitions[each]} == set()
+    moved = {(machine, old, new) for machine, old, new in transitions if old != new and "share record" in machine}
     assert moved <= all_transitions()
-    lines = table(found)
+    lines = table(transitions)
     assert any(line.startswith("share record, end: ACQUIRED -> ACKNOWLEDGED") for line in lines)
     assert any(line.endswith("never") for line in lines)
 
@@ -33,7 +33,7 @@ def test_transitions_of_each_machine_are_counted() -> None:
 @pytest.mark.slow
 def test_nothing_is_counted_afterwards() -> None:
     """After the observation the machines are as they were, and nothing is counted."""
-    with observed() as found:
+    with observed() as transitions:
         pass
     run(3, 0.05, kinds=())
-    assert not found
+    assert not transitions

@@ -19,13 +19,13 @@ A, B = ("a", 0), ("b", 0)
 
 def history(*transactions: Transaction) -> History:
     """A history of transactions, each of which lost a record that was acknowledged."""
-    found = History(lambda: 0)
+    trace = History(lambda: 0)
     for each in transactions:
         each.outcome = "committed"
         value = str(each).encode()
-        found.transactions.append(each)
-        found.records[value] = Sent(value, A, each.instance, 1, each, "acked", 0)
-    return found
+        trace.transactions.append(each)
+        trace.records[value] = Sent(value, A, each.instance, 1, each, "acked", 0)
+    return trace
 
 
 def judged(history: History, servers: object, *loaded: Uncertain) -> tuple[list[str], list[str]]:
@@ -141,8 +141,14 @@ def test_only_what_the_coordinator_does_not_know_hangs_in_kafka_too() -> None:
     servers.cluster.nodes = {1: SimpleNamespace(coordinators=SimpleNamespace(transactions={0: shard}))}
     hanging = HangingTransactions(servers)
     hanging.note([Uncertain("x", 7, (3,), frozenset({A, B}), 25, (0, 8, 5))])
-    (found,) = hanging.hanging()
-    assert (found.place, found.offset, found.producer_id, found.epoch, found.coordinator_epoch) == (A, 10, 7, 3, 6)
+    (transaction,) = hanging.hanging()
+    assert (
+        transaction.place,
+        transaction.offset,
+        transaction.producer_id,
+        transaction.epoch,
+        transaction.coordinator_epoch,
+    ) == (A, 10, 7, 3, 6)
     known["x"] = SimpleNamespace(partitions=frozenset({A}))  # it will be ended by its coordinator
     assert hanging.hanging() == []
     known["x"], opened[7].producer_epoch = SimpleNamespace(partitions=frozenset({B})), 4

@@ -17,30 +17,30 @@ def history() -> tuple[History, list[int]]:
 @pytest.mark.parametrize("overtaken", [True, False])
 def test_an_instance_acts_until_it_is_fenced(overtaken: bool) -> None:
     """By a later epoch, not by a later answer: that to the older epoch may arrive behind that to the newer one."""
-    found, now = history()
-    given = [(7, "second"), (6, "first")] if overtaken else [(6, "first"), (7, "second")]
-    for epoch, instance in given:
+    trace, now = history()
+    epochs = [(7, "second"), (6, "first")] if overtaken else [(6, "first"), (7, "second")]
+    for epoch, instance in epochs:
         now[0] += 10
-        found.note_producer_epoch("id", instance, 1000, epoch, 5)
-    found.acted("id", "second", 30, "Produce")
-    assert not found.violations
-    found.acted("id", "first", 15, "Produce")
-    assert bool(found.violations) is overtaken  # the second one fenced it at 10, or only at 20
-    found.acted("id", "first", 30, "Produce")
-    assert found.violations[-1] == "Produce of first succeeded though second had fenced it before"
+        trace.note_producer_epoch("id", instance, 1000, epoch, 5)
+    trace.acted("id", "second", 30, "Produce")
+    assert not trace.violations
+    trace.acted("id", "first", 15, "Produce")
+    assert bool(trace.violations) is overtaken  # the second one fenced it at 10, or only at 20
+    trace.acted("id", "first", 30, "Produce")
+    assert trace.violations[-1] == "Produce of first succeeded though second had fenced it before"
 
 
 def test_what_was_known_at_a_snapshot_is_known_again() -> None:
     """What came later is not; a promise that was broken in between stays one."""
-    found, now = history()
-    found.note_producer_epoch("id", "first", 1000, 6, 5)
-    kept = found.kept()
+    trace, now = history()
+    trace.note_producer_epoch("id", "first", 1000, 6, 5)
+    kept = trace.kept()
     now[0] = 10
-    found.note_producer_epoch("id", "second", 1000, 7, 5)
-    found.note_producer_epoch("other", "third", 1000, 8, 5)
+    trace.note_producer_epoch("id", "second", 1000, 7, 5)
+    trace.note_producer_epoch("other", "third", 1000, 8, 5)
     assert [each.epoch for each in kept.epochs["id"]] == [6]
     kept.note_producer_epoch("id", "fourth", 1000, 7, 15)
-    assert kept.violations is found.violations
+    assert kept.violations is trace.violations
     assert kept.violations == ["producer id 1000 was given to id and to other"]
     kept.note_producer_epoch("id", "fifth", 1000, 7, 15)
     assert kept.violations[1] == "id: epoch 7 of 1000 was given to fourth and to fifth"
@@ -48,30 +48,30 @@ def test_what_was_known_at_a_snapshot_is_known_again() -> None:
 
 def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to() -> None:
     """A fetch may have acquired a record, an acknowledgement may count, and no member has a lock any more."""
-    found, _ = history()
-    found.deliveries.note_delivery("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
-    with found.deliveries.under_way("g", [PLACE], {PLACE: [3]}):
-        kept = found.kept().deliveries
+    trace, _ = history()
+    trace.deliveries.note_delivery("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
+    with trace.deliveries.under_way("g", [PLACE], {PLACE: [3]}):
+        kept = trace.kept().deliveries
     assert (len(kept.lost_us["g", PLACE]), kept.records["g", PLACE][3].maybe) == (1, True)
     last = kept.records["g", PLACE][3].last
     assert last is not None
     assert not last.alive()
-    later = found.kept().deliveries
+    later = trace.kept().deliveries
     assert (len(later.lost_us["g", PLACE]), later.records["g", PLACE][3].maybe) == (0, False)
-    forgotten = found.forgotten().deliveries
+    forgotten = trace.forgotten().deliveries
     assert not forgotten.records
 
 
 @pytest.mark.parametrize("doubt", ["", "another instance", "a lost request", "a request under way"])
 def test_a_producer_id_stays_that_of_its_transactional_id(doubt: str) -> None:
     """Unless another instance has got another one, or may have."""
-    found, now = history()
+    trace, now = history()
     now[0] = 50_000_000
-    found.note_producer_epoch("id", "first", 1000, 0, 0)
+    trace.note_producer_epoch("id", "first", 1000, 0, 0)
     if doubt == "another instance":
-        found.note_producer_epoch("id", "second", 1001, 0, 0)
+        trace.note_producer_epoch("id", "second", 1001, 0, 0)
     if doubt == "a lost request":
-        found.doubt_id("id")
-    with found.initializing("id" if doubt == "a request under way" else "other"):
-        found.unmapped("id", "first", 1000, 0)
-    assert found.violations == ([] if doubt else ["first: id has another producer id than 1000, which it was given"])
+        trace.doubt_id("id")
+    with trace.initializing("id" if doubt == "a request under way" else "other"):
+        trace.unmapped("id", "first", 1000, 0)
+    assert trace.violations == ([] if doubt else ["first: id has another producer id than 1000, which it was given"])

@@ -16,7 +16,7 @@ from tests.simulator.ledger import (
     since_last_finding,
 )
 
-FOUND = [Finding(3, "a promise")]
+FINDINGS = [Finding(3, "a promise")]
 
 
 def test_each_line_is_an_entry_and_the_page_has_their_sum() -> None:
@@ -32,7 +32,7 @@ def test_each_line_is_an_entry_and_the_page_has_their_sum() -> None:
 
 def test_seeds_are_counted_since_the_last_finding() -> None:
     """Of both sorts: a finding of either ends what was counted, that of its own entry included."""
-    entries = [Entry("a", "sources", ALL, 5, 0.5), Entry("b", "sources", BY_SEED, 7, 0.5, FOUND)]
+    entries = [Entry("a", "sources", ALL, 5, 0.5), Entry("b", "sources", BY_SEED, 7, 0.5, FINDINGS)]
     assert since_last_finding(entries) == {ALL: 0, BY_SEED: 0}
     entries += [Entry("c", "sources", BY_SEED, 11, 0.5), Entry("c", "compiled", ALL, 13, 0.5)]
     assert since_last_finding(entries) == {ALL: 13, BY_SEED: 11}

@@ -22,8 +22,8 @@ LOST = None
 
 def ownership() -> tuple[Ownership, list[str]]:
     """Of members with timeouts of 6 s, and the promises that it finds broken."""
-    found: list[str] = []
-    return Ownership(found.append, 6_000), found
+    violations: list[str] = []
+    return Ownership(violations.append, 6_000), violations
 
 
 def test_a_partition_has_one_owner_in_each_epoch() -> None:

@@ -146,8 +146,8 @@ def test_members_of_streams_groups_own_tasks() -> None:
     here = Run(50002, 0.2, kinds=(STREAMS,))
     result = here.result()
     assert not result.violations, broken(result)
-    given = {place for group, place in here.history.ownership.newest if group == STREAMS_GROUP}
-    assert given == {(topic, index) for topic in "ab" for index in range(here.topics[topic])}
+    tasks = {place for group, place in here.history.ownership.newest if group == STREAMS_GROUP}
+    assert tasks == {(topic, index) for topic in "ab" for index in range(here.topics[topic])}
     assert any(group == STREAMS_GROUP for group, _ in here.history.committed)
 
 

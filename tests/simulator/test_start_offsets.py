@@ -29,8 +29,8 @@ GOES_BACK_IN_4_4 = mistake(
 
 def update(start: int, *batches: tuple[int, int, int], count: int = 0) -> ShareRecord:
     """A write of a leader; ``batches`` are first and last offset and delivery state."""
-    found = tuple(RecordedBatch(first, last, state, 1) for first, last, state in batches)
-    return ShareRecord("g", UUID(int=1), 0, ShareUpdate(0, 0, start, found, count))
+    recorded = tuple(RecordedBatch(first, last, state, 1) for first, last, state in batches)
+    return ShareRecord("g", UUID(int=1), 0, ShareUpdate(0, 0, start, recorded, count))
 
 
 INITIALIZED = ShareRecord("g", UUID(int=1), 0, ShareSnapshot(0, 2, 0, -1))

@@ -12,9 +12,9 @@ from tests.swap.nodes import Node
 @pytest.fixture
 def bare_node(tmp_path: Path) -> Iterator[Node]:
     """A node without contents, which is not running yet."""
-    made = Node(tmp_path)
-    yield made
-    made.stop(clean=False)
+    node = Node(tmp_path)
+    yield node
+    node.stop(clean=False)
 
 
 @pytest.fixture

@@ -77,9 +77,9 @@ class Clients:
 
     def transactional_producer(self, name: str) -> Producer:
         """One that has introduced itself."""
-        made = self.producer(**{"transactional.id": name, "transaction.timeout.ms": LONG_MS})
-        patiently(lambda: made.init_transactions(PATIENCE_S))
-        return made
+        producer = self.producer(**{"transactional.id": name, "transaction.timeout.ms": LONG_MS})
+        patiently(lambda: producer.init_transactions(PATIENCE_S))
+        return producer
 
     def _member(self, protocol: str) -> Member:
         settings: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "group.id": protocol}
@@ -120,8 +120,8 @@ def send(
 def make_topics(admin: AdminClient, replicas: int) -> None:
     """Those of the table."""
     topics = [NewTopic(name, count, replicas, config=config) for name, (count, config) in TOPICS.items()]
-    for made in admin.create_topics(topics).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_topics(topics).values():
+        creation.result(PATIENCE_S)
 
 
 def set_configs(bootstrap: str, topics: tuple[str, ...], config: dict[str, str]) -> None:

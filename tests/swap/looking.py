@@ -92,7 +92,7 @@ def _topics(admin: AdminClient, names: list[str]) -> dict[str, tuple[str, int, d
     described = admin.describe_topics(TopicCollection(names))
     resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in names}
     configs = admin.describe_configs(list(resources.values()))
-    found = {}
+    topics = {}
     for name, resource in resources.items():
         topic = described[name].result(PATIENCE_S)
         assert all(partition.leader is not None for partition in topic.partitions), topic
@@ -101,26 +101,26 @@ def _topics(admin: AdminClient, names: list[str]) -> dict[str, tuple[str, int, d
             for key, entry in configs[resource].result(PATIENCE_S).items()
             if entry.source == 1  # DYNAMIC_TOPIC_CONFIG
         }
-        found[name] = (str(topic.topic_id), len(topic.partitions), own)
-    return found
+        topics[name] = (str(topic.topic_id), len(topic.partitions), own)
+    return topics
 
 
 def _offsets(
     admin: AdminClient, partitions: list[tuple[str, int]], what: OffsetSpec, level: str
 ) -> dict[tuple[str, int], int]:
-    asked = {TopicPartition(topic, index): what for topic, index in partitions}
-    answers = admin.list_offsets(asked, isolation_level=LEVELS[level], request_timeout=10)
+    specs = {TopicPartition(topic, index): what for topic, index in partitions}
+    answers = admin.list_offsets(specs, isolation_level=LEVELS[level], request_timeout=10)
     return {(at.topic, at.partition): answer.result(PATIENCE_S).offset for at, answer in answers.items()}
 
 
 def _committed(admin: AdminClient, group: str) -> dict[tuple[str, int], tuple[int, str | None, int | None]]:
     (answer,) = admin.list_consumer_group_offsets([GroupTopicPartitions(group)]).values()
-    found = {}
+    commits = {}
     for each in answer.result(PATIENCE_S).topic_partitions:
         if each.error is not None:
             raise KafkaException(each.error)
-        found[each.topic, each.partition] = (each.offset, each.metadata, each.leader_epoch)
-    return found
+        commits[each.topic, each.partition] = (each.offset, each.metadata, each.leader_epoch)
+    return commits
 
 
 def _members(admin: AdminClient, group: str) -> dict[str, list[tuple[str, int]]]:
@@ -137,7 +137,7 @@ def consume(bootstrap: str, lows: dict[tuple[str, int], int], level: str) -> dic
     settings |= {"enable.partition.eof": True, "fetch.wait.max.ms": 10}  # the end is seen when a fetch comes back empty
     consumer = Consumer({**settings, "isolation.level": level})
     consumer.assign([TopicPartition(*at, low) for at, low in lows.items()])
-    found: dict[tuple[str, int], list[Seen]] = {at: [] for at in lows}
+    consumed: dict[tuple[str, int], list[Seen]] = {at: [] for at in lows}
     left = set(lows)
     while left:
         message = consumer.poll(PATIENCE_S)
@@ -145,13 +145,13 @@ def consume(bootstrap: str, lows: dict[tuple[str, int], int], level: str) -> dic
         at = (str(message.topic()), int(message.partition() or 0))
         error = message.error()
         if error is None:
-            found[at].append(_seen(message))
+            consumed[at].append(_seen(message))
         else:
             assert error.name() == "_PARTITION_EOF", error
             left.discard(at)
     with contextlib.suppress(KafkaException):
         consumer.close()
-    return found
+    return consumed
 
 
 def _seen(message: Any) -> Seen:

@@ -67,8 +67,8 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, tuple):
-        found = [_plain(each, name) for each in value]
-        return sorted(found, key=str) if name == "features" else found
+        elements = [_plain(each, name) for each in value]
+        return sorted(elements, key=str) if name == "features" else elements
     if hasattr(value, "__dataclass_fields__"):
         return {
             each.name: _plain(getattr(value, each.name), each.name) for each in fields(value) if each.name not in _OWN
@@ -78,12 +78,12 @@ def _plain(value: Any, name: str = "") -> Any:
 
 def log(folder: Path) -> list[tuple[int, list[str]]]:
     """The offset and the records of each batch of the controller's log that has any."""
-    found = []
+    shown_batches = []
     for file in sorted((folder / "__cluster_metadata-0").glob("*.log")):
         data = file.read_bytes()
         whole = data[: _whole(data)]
-        found += [(batch.base_offset, lines) for batch in batches(whole) if (lines := shown(batch))]
-    return found
+        shown_batches += [(batch.base_offset, lines) for batch in batches(whole) if (lines := shown(batch))]
+    return shown_batches
 
 
 def _whole(data: bytes) -> int:
@@ -111,15 +111,15 @@ def played(wire: Wire, folder: Path, plays: Mapping[str, Play], after_s: float =
 
 def load() -> dict[str, dict[str, Step]]:
     """Release -> step -> batches."""
-    found: dict[str, dict[str, Step]] = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {}
-    return found
+    recorded: dict[str, dict[str, Step]] = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {}
+    return recorded
 
 
 def main() -> None:
     """Play it on a real broker."""
     release, os.environ["KAFKA_LIBS"] = sys.argv[1:3]
-    found = {release: of_real(STEPS), f"{release}, old": of_real(STEPS_OF_OLD, {"metadata.version": OLD})}
-    RECORDED.write_text(dumps({**load(), **found}, depth=3), encoding="utf-8")
+    plays = {release: of_real(STEPS), f"{release}, old": of_real(STEPS_OF_OLD, {"metadata.version": OLD})}
+    RECORDED.write_text(dumps({**load(), **plays}, depth=3), encoding="utf-8")
 
 
 def of_real(plays: Mapping[str, Play], features: Mapping[str, int] | None = None) -> dict[str, Step]:
@@ -129,12 +129,12 @@ def of_real(plays: Mapping[str, Play], features: Mapping[str, int] | None = None
         cluster.start()
         try:
             with Wire(cluster.addresses[0], "test") as wire:
-                found = played(wire, Path(folder) / "data-1", plays, 1.0 if features else 0)
-            before = sum(map(len, found.values()))
+                steps = played(wire, Path(folder) / "data-1", plays, 1.0 if features else 0)
+            before = sum(map(len, steps.values()))
             cluster.stop(clean=True)
             cluster.start()
-            found[RESTART] = [lines for _, lines in log(Path(folder) / "data-1")[before:]]
-            return found
+            steps[RESTART] = [lines for _, lines in log(Path(folder) / "data-1")[before:]]
+            return steps
         finally:
             cluster.stop(clean=False)
 

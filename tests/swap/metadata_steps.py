@@ -89,7 +89,7 @@ def reassigned(*moves: tuple[str, int, list[int] | None]) -> Play:
     )
 
 
-def asked(key: ApiKey, version: int, request: Any) -> Play:
+def sends(key: ApiKey, version: int, request: Any) -> Play:
     """Any request."""
     return lambda wire: wire.call(key, version, request)
 
@@ -126,16 +126,16 @@ STEPS: Mapping[str, Play] = {
         CreatableTopic("f", 1, 1, (), [CreatableTopicConfig(key, "100000000") for key in MANY])),
     "two topics, one of them twice": created(CreatableTopic("d", 1, 1), CreatableTopic("a", 1, 1),
                                             CreatableTopic("e", 1, 1)),
-    "more partitions": asked(ApiKey.CREATE_PARTITIONS, 3,
+    "more partitions": sends(ApiKey.CREATE_PARTITIONS, 3,
                              CreatePartitionsRequest([CreatePartitionsTopic("a", 4, None)], 30_000)),
     "settings of a topic": altered(TOPIC, "a", ("retention.ms", 0, "7"), ("cleanup.policy", 2, "compact"),
                                    ("segment.ms", 0, "99")),
     "many settings of a topic": altered(TOPIC, "b", *((key, 0, "100000000") for key in MANY)),
-    "settings of several": asked(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([
+    "settings of several": sends(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([
         AlterConfigsResource(kind, name, [AlterableConfig(key, 0, "100000000") for key in keys])
         for kind, name, keys in ((TOPIC, "d", MANY[:2]), (BROKER, "", ["log.retention.bytes"]), (TOPIC, "b", MANY[:2]),
                                  (TOPIC, "c", MANY[2:4]), (BROKER, "1", ["log.retention.bytes"]))])),
-    "all settings at once": asked(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
+    "all settings at once": sends(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
         OldResource(TOPIC, "b", [OldConfig(key, "90000000") for key in (MANY[0], MANY[2], MANY[6])])])),
     "a setting that stays": altered(TOPIC, "a", ("retention.ms", 0, "7")),
     "a setting less": altered(TOPIC, "a", ("retention.ms", 1, None), ("flush.ms", 1, None)),
@@ -148,23 +148,23 @@ STEPS: Mapping[str, Play] = {
     "ACLs": granted(AclCreation(2, "a", LITERAL, "User:u", "*", READ, ALLOW),
                     AclCreation(2, "b", PREFIXED, "User:u", "10.0.0.1", READ, ALLOW)),
     "an ACL again": granted(AclCreation(2, "a", LITERAL, "User:u", "*", READ, ALLOW)),
-    "fewer ACLs": asked(ApiKey.DELETE_ACLS, 3,
+    "fewer ACLs": sends(ApiKey.DELETE_ACLS, 3,
                         DeleteAclsRequest([DeleteAclsFilter(2, "a", LITERAL, None, None, ANY, ANY)])),
     "quotas": limited({"user": "u", "client-id": None}, OpData("producer_byte_rate", 1000.0),
                       OpData("request_percentage", 50.0)),
     "the same quota": limited({"user": "u", "client-id": None}, OpData("producer_byte_rate", 1000.0)),
     "a quota less": limited({"user": "u", "client-id": None}, OpData("producer_byte_rate", 0.0, remove=True)),
     "a quota of an address": limited({"ip": "10.0.0.1"}, OpData("connection_creation_rate", 5.0)),
-    "credentials": asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, AlterUserScramCredentialsRequest(
+    "credentials": sends(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, AlterUserScramCredentialsRequest(
         (), [ScramCredentialUpsertion("u", 1, 4096, b"salt", b"password"),
              ScramCredentialUpsertion("u", 2, 4096, b"salt", b"password")])),
-    "no credentials": asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0,
+    "no credentials": sends(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0,
                             AlterUserScramCredentialsRequest([ScramCredentialDeletion("u", 1)], ())),
-    "producer ids": asked(ApiKey.INIT_PRODUCER_ID, 5, InitProducerIdRequest(None, 60_000)),
+    "producer ids": sends(ApiKey.INIT_PRODUCER_ID, 5, InitProducerIdRequest(None, 60_000)),
     "a reassignment to where it is": reassigned(("a", 0, [1])),
     "a cancelled reassignment": reassigned(("a", 0, None)),
-    "an election": asked(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(None, 30_000, 0)),
-    "an unclean election": asked(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(None, 30_000, 1)),
+    "an election": sends(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(None, 30_000, 0)),
+    "an unclean election": sends(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest(None, 30_000, 1)),
     "a feature less": moved(("group.version", 0, UNSAFE)),
     "a feature back": moved(("group.version", 1, UP)),
     "two features": moved(("transaction.version", 1, SAFE), ("streams.version", 0, SAFE)),
@@ -177,19 +177,19 @@ STEPS: Mapping[str, Play] = {
     "eligible replicas as they are": moved(("eligible.leader.replicas.version", 1, UP)),
     "no eligible replicas": moved(("eligible.leader.replicas.version", 0, SAFE)),
     "eligible replicas": moved(("eligible.leader.replicas.version", 1, UP)),
-    "a broker that is not there": asked(ApiKey.UNREGISTER_BROKER, 0, UnregisterBrokerRequest(9)),
-    "a topic less": asked(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
+    "a broker that is not there": sends(ApiKey.UNREGISTER_BROKER, 0, UnregisterBrokerRequest(9)),
+    "a topic less": sends(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
         (), 30_000, [DeleteTopicState("a", UUID(int=0))])),
-    "two topics less": asked(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
+    "two topics less": sends(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
         (), 30_000, [DeleteTopicState("b", UUID(int=0)), DeleteTopicState("c", UUID(int=0))])),
     "a topic again": created(CreatableTopic("a", 1, 1)),
     # More than the first recording asked for.
-    "all settings go": asked(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([OldResource(TOPIC, "f", [])])),
-    "settings of a broker at once": asked(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
+    "all settings go": sends(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([OldResource(TOPIC, "f", [])])),
+    "settings of a broker at once": sends(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
         OldResource(BROKER, "1", [OldConfig("log.cleaner.threads", "2"), OldConfig("log.retention.ms", "5000000")])])),
-    "the same settings of a broker": asked(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
+    "the same settings of a broker": sends(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
         OldResource(BROKER, "1", [OldConfig("log.cleaner.threads", "2")])])),
-    "settings of two at once": asked(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
+    "settings of two at once": sends(ApiKey.ALTER_CONFIGS, 2, AlterConfigsRequest([
         OldResource(TOPIC, "d", [OldConfig("retention.ms", "5")]), OldResource(TOPIC, "no", [OldConfig("x", "5")])])),
     "a setting of a broker stays": altered(BROKER, "1", ("log.cleaner.threads", 0, "2")),
     "a list longer and shorter": altered(TOPIC, "d", ("cleanup.policy", 2, "compact"),
@@ -197,12 +197,12 @@ STEPS: Mapping[str, Play] = {
     "a list shorter": altered(TOPIC, "d", ("leader.replication.throttled.replicas", 3, "0:1"),
                               ("follower.replication.throttled.replicas", 3, "0:1")),
     "least in-sync replicas": altered(TOPIC, "d", ("min.insync.replicas", 0, "1"), ("retention.ms", 0, "6")),
-    "least in-sync replicas of several": asked(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([
+    "least in-sync replicas of several": sends(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([
         AlterConfigsResource(TOPIC, "e", [AlterableConfig("min.insync.replicas", 0, "1"),
                                           AlterableConfig("retention.ms", 0, "6")]),
         AlterConfigsResource(BROKER, "", [AlterableConfig("min.insync.replicas", 0, "2")])])),
     "unclean leaders": altered(TOPIC, "d", ("unclean.leader.election.enable", 0, "true")),
-    "settings that are only checked": asked(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(
+    "settings that are only checked": sends(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(
         [AlterConfigsResource(TOPIC, "d", [AlterableConfig("retention.ms", 0, "8")])], validate_only=True)),
     "settings of a group of streams": altered(GROUP, "s", ("streams.num.standby.replicas", 0, "1"),
                                               ("share.auto.offset.reset", 0, "earliest")),
@@ -210,17 +210,17 @@ STEPS: Mapping[str, Play] = {
     "a topic with odd settings": created(CreatableTopic("g", 1, 1, (), [
         CreatableTopicConfig("retention.ms", " 5 "), CreatableTopicConfig("min.cleanable.dirty.ratio", ".3"),
         CreatableTopicConfig("cleanup.policy", "compact,delete"), CreatableTopicConfig("retention.ms", "7")])),
-    "topics that are only checked": asked(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(
+    "topics that are only checked": sends(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(
         [CreatableTopic("h", 1, 1)], 30_000, validate_only=True)),
     "topics, some with settings": created(
         CreatableTopic("i", 2, 1, (), [CreatableTopicConfig("retention.ms", "5")]), CreatableTopic("j", 1, 1),
         CreatableTopic("bad/", 1, 1), CreatableTopic("k", 1, 1, (), [CreatableTopicConfig("flush.ms", "5")])),
-    "partitions of several": asked(ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest([
+    "partitions of several": sends(ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest([
         CreatePartitionsTopic("i", 3, [CreatePartitionsAssignment([1])]), CreatePartitionsTopic("no", 3, None),
         CreatePartitionsTopic("j", 2, None), CreatePartitionsTopic("k", 1, None)], 30_000)),
-    "topics by name, some are not there": asked(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
+    "topics by name, some are not there": sends(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(
         (), 30_000, [DeleteTopicState(name, UUID(int=0)) for name in ("k", "no", "j")])),
-    "quotas of several": asked(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
+    "quotas of several": sends(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
         EntryData([EntityData("user", None)], [OpData("consumer_byte_rate", 10.0)]),
         EntryData([EntityData("client-id", "c"), EntityData("user", "u")],
                   [OpData("producer_byte_rate", 3.0), OpData("consumer_byte_rate", 2.0),
@@ -228,26 +228,26 @@ STEPS: Mapping[str, Play] = {
         EntryData([EntityData("ip", None)], [OpData("connection_creation_rate", 9.0)])])),
     "a quota set and removed": limited({"user": "w"}, OpData("producer_byte_rate", 5.0),
                                        OpData("producer_byte_rate", 0.0, remove=True)),
-    "no quotas": asked(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
+    "no quotas": sends(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
         EntryData([EntityData("user", None)], [OpData("consumer_byte_rate", 0.0, remove=True)]),
         EntryData([EntityData("user", "nouser")], [OpData("consumer_byte_rate", 0.0, remove=True)])])),
-    "quotas that are only checked": asked(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
+    "quotas that are only checked": sends(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([
         EntryData([EntityData("user", "x")], [OpData("consumer_byte_rate", 10.0)])], validate_only=True)),
     "ACLs of many kinds": granted(
         AclCreation(4, "kafka-cluster", LITERAL, "User:v", "*", 12, ALLOW),
         *[AclCreation(3, "*", LITERAL, "User:v", "*", READ, ALLOW)] * 2,
         AclCreation(5, "t", PREFIXED, "User:v", "*", 8, 2), AclCreation(2, "", LITERAL, "User:v", "*", READ, ALLOW)),
     "ACLs of a subnet": granted(AclCreation(2, "a", LITERAL, "User:u", "10.0.0.0/8", READ, ALLOW)),
-    "no ACLs": asked(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([
+    "no ACLs": sends(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([
         DeleteAclsFilter(3, None, ANY, "User:v", None, ANY, ANY),
         DeleteAclsFilter(2, None, ANY, "User:no", None, ANY, ANY),
         DeleteAclsFilter(4, None, ANY, None, None, ANY, ANY)])),
-    "credentials of several": asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, AlterUserScramCredentialsRequest(
+    "credentials of several": sends(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, AlterUserScramCredentialsRequest(
         [ScramCredentialDeletion("u", 2), ScramCredentialDeletion("no", 1)],
         [ScramCredentialUpsertion("v", 1, 8192, b"salt", b"password"),
          ScramCredentialUpsertion("a", 2, 4096, b"salt", b"password"),
          ScramCredentialUpsertion("u", 1, 4096, b"other", b"password")])),
-    "features that are only checked": asked(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(
+    "features that are only checked": sends(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(
         30_000, [FeatureUpdateKey("group.version", 1, upgrade_type=UP)], validate_only=True)),
     "a feature with one that is refused": moved(("group.version", 1, UP), ("transaction.version", 9, UP)),
     "a group's coordinator": _ready(lambda wire: wire.call(
@@ -256,7 +256,7 @@ STEPS: Mapping[str, Play] = {
         ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])).coordinators),
     "a topic by its first use": _ready(lambda wire: wire.call(
         ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(name="auto")], True)).topics),
-    "a voter more": asked(ApiKey.ADD_RAFT_VOTER, 1, AddRaftVoterRequest(None, 1000, 2, UUID(int=5), ())),
+    "a voter more": sends(ApiKey.ADD_RAFT_VOTER, 1, AddRaftVoterRequest(None, 1000, 2, UUID(int=5), ())),
 }  # fmt: skip
 OLD = 7
 """The oldest metadata.version that 4.3 and 4.4 support."""
@@ -269,7 +269,7 @@ STEPS_OF_OLD: Mapping[str, Play] = {
     "an election": STEPS["an election"],
     "another topic": created(CreatableTopic("b", 1, 1)),
     "features": moved(("eligible.leader.replicas.version", 1, UP), ("group.version", 1, UP)),
-    "the newest metadata version": asked(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(
+    "the newest metadata version": sends(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(
         30_000, [FeatureUpdateKey("metadata.version", 29, upgrade_type=UP)])),
 }  # fmt: skip
 """Upgrades of a cluster that was formatted with that."""

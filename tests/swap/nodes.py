@@ -99,10 +99,10 @@ class Node:
 
     def copy_to(self, folder: Path) -> "Node":
         """The same node with a copy of the directory, on ports of its own."""
-        made = Node(folder)
+        copy = Node(folder)
         folder.mkdir(exist_ok=True)
-        shutil.copytree(self.data, made.data)
-        return made
+        shutil.copytree(self.data, copy.data)
+        return copy
 
 
 class ThreeNodes:

@@ -25,8 +25,8 @@ SMALL = {"internal.segment.bytes": "20000", "index.interval.bytes": "500"}
 def make_topic(bootstrap: str, name: str = "t", **config: str) -> None:
     """One partition."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    (made,) = admin.create_topics([NewTopic(name, 1, 1, config=config)]).values()
-    made.result(PATIENCE_S)
+    (creation,) = admin.create_topics([NewTopic(name, 1, 1, config=config)]).values()
+    creation.result(PATIENCE_S)
 
 
 def values(bootstrap: str, name: str = "t") -> list[bytes | None]:
@@ -152,9 +152,9 @@ def filled(node: Node, *, clean: bool) -> Sight:
 
 def segments(node: Node) -> list[Path]:
     """The topic's `.log` files."""
-    found = sorted((node.data / "t-0").glob("*.log"))
-    assert len(found) > 3
-    return found
+    paths = sorted((node.data / "t-0").glob("*.log"))
+    assert len(paths) > 3
+    return paths
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
@@ -256,8 +256,8 @@ def test_a_full_disk_refuses_and_the_rest_goes_on(tmp_path: Path) -> None:
             NewTopic("shared", 1, replica_assignment=[[2, 1]]),
             NewTopic("other", 1, replica_assignment=[[1]]),
         ]
-        for made in admin.create_topics(wanted).values():
-            made.result(PATIENCE_S)
+        for creation in admin.create_topics(wanted).values():
+            creation.result(PATIENCE_S)
         plain = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
         send(plain, "shared", b"before")
         resource.prlimit(server.ready.pid, resource.RLIMIT_FSIZE, (12_000_000, resource.RLIM_INFINITY))

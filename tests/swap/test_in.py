@@ -76,8 +76,8 @@ def test_a_reader_is_served_and_a_writer_is_refused(bare_node: Node) -> None:
     node = bare_node
     node.start_ours()
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
-    for made in admin.create_topics([NewTopic("t", 1, 1)]).values():
-        made.result(PATIENCE_S)
+    for creation in admin.create_topics([NewTopic("t", 1, 1)]).values():
+        creation.result(PATIENCE_S)
     producer = Producer({"bootstrap.servers": node.bootstrap})
     producer.produce("t", b"there")
     assert producer.flush(PATIENCE_S) == 0

@@ -37,9 +37,9 @@ RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 def node(tmp_path: Path) -> Iterator[Node]:
     """A node with the log directories `data` and `more`."""
     need_kafka()
-    made = Node(tmp_path, "more")
-    yield made
-    made.stop(clean=False)
+    created = Node(tmp_path, "more")
+    yield created
+    created.stop(clean=False)
 
 
 def placed(node: Node) -> dict[str, Any]:
@@ -47,14 +47,14 @@ def placed(node: Node) -> dict[str, Any]:
     wire = Wire(node.bootstrap)
     response = wire.call(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(None))
     wire.close()
-    found: dict[str, Any] = {}
+    directories: dict[str, Any] = {}
     for each in response.results:
         assert not each.error_code
         for topic in each.topics:
             for p in topic.partitions:
                 name = Path(each.log_dir).name + "+" * p.is_future_key
-                found.setdefault(f"{topic.name}-{p.partition_index}", []).append(name)
-    return found
+                directories.setdefault(f"{topic.name}-{p.partition_index}", []).append(name)
+    return directories
 
 
 def move(node: Node, topic: str, directory: str) -> None:

@@ -45,11 +45,11 @@ def test_the_controller_writes_what_kafkas_does(
     server = start(**again, features=features)
     try:
         with Wire(server.ready.bootstrap_servers[0], "test") as wire:
-            found = played(wire, data, plays)
+            steps = played(wire, data, plays)
     finally:
         server.stop()
-    before = sum(map(len, found.values()))
+    before = sum(map(len, steps.values()))
     start(**again).stop()
-    found[RESTART] = [lines for _, lines in log(data)[before:]]
+    steps[RESTART] = [lines for _, lines in log(data)[before:]]
     for step, batches in RECORDED[release + name].items():
-        assert compared(step, found[step]) == compared(step, batches), step
+        assert compared(step, steps[step]) == compared(step, batches), step

@@ -100,7 +100,7 @@ class Asker:
         data = reading.ReadStateData(self.topic_id, [reading.PartitionData(0, 0)])
         answer = self.client.settled(
             lambda: self.client.ask(ApiKey.READ_SHARE_GROUP_STATE, ReadShareGroupStateRequest(Q, [data])),
-            lambda found: found.results[0].partitions[0].error_code,
+            lambda response: response.results[0].partitions[0].error_code,
         )
         part = answer.results[0].partitions[0]
         return part.state_epoch, [
@@ -113,7 +113,7 @@ class Asker:
         request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(Q, None)])
         answer = self.client.settled(
             lambda: self.client.ask(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, request),
-            lambda found: found.groups[0].error_code,
+            lambda response: response.groups[0].error_code,
         )
         assert answer.groups[0].error_code is ErrorCode.NONE
         (topic,) = answer.groups[0].topics

@@ -41,8 +41,8 @@ def settled(members: list[StreamsMember], tasks: int) -> None:
     def done() -> bool | None:
         for member in members:
             assert member.confirm().error_code == 0
-        found = sum(len(each) for member in members for each in member.active.values())
-        return (found == tasks and len({member.epoch for member in members}) == 1) or None
+        assigned_tasks = sum(len(each) for member in members for each in member.active.values())
+        return (assigned_tasks == tasks and len({member.epoch for member in members}) == 1) or None
 
     until(done, "the tasks", 30)
 

@@ -101,7 +101,7 @@ def configs(bootstrap: str, name: str) -> None:
 
 STEPS: dict[str, Callable[..., None]] = {
     "produce": produce,
-    "idempotent": lambda *given: produce(*given, idempotent=True),
+    "idempotent": lambda *arguments: produce(*arguments, idempotent=True),
     "consume": consume,
     "transaction": transaction,
     "configs": configs,

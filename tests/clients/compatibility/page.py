@@ -90,14 +90,14 @@ def _versions() -> dict[str, str]:
 def _table(
     kind: str,
     clients: Sequence[str],
-    found: Mapping[str, Mapping[str, str]],
+    played: Mapping[str, Mapping[str, str]],
     recorded: Mapping[str, Mapping[str, str]],
     versions: Mapping[str, str],
 ) -> str:
     title, text, known = TITLES[kind]
     rows = ["| client | result by release |", "|---|---|"]
     for client in clients:
-        cells = {name: _cell(found[client][name], recorded.get(client, {}).get(name)) for name in NAMES}
+        cells = {name: _cell(played[client][name], recorded.get(client, {}).get(name)) for name in NAMES}
         results = "; ".join(f"{span}: {result}" for span, result in spans(cells))
         rows.append(f"| {client.removeprefix(known)} | {results} |")
     return f"### {title}\n\n{text.format_map(versions)}\n\n" + "\n".join(rows) + "\n"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-MADE = {"join", "source", "transactor"}
+FACTORIES = {"join", "source", "transactor"}
 """Calls that return something to be observed as well."""
 READING = {"poll"}
 NOT_OBSERVED = {"assigned", "metadata"}
@@ -63,7 +63,7 @@ class Observed:
                 index, offset = (record.partition, record.offset) if hasattr(record, "offset") else record[:2]
                 self._read.setdefault(index, offset)
             return result
-        if call in MADE:
+        if call in FACTORIES:
             print_call(f"{self._name}.{call}", {"returned": call})
             return Observed(result, call)
         print_call(f"{self._name}.{call}", {"returned": plain(result)})

@@ -152,9 +152,9 @@ class Aio:
         )
         await consumer.start()
         consumer.assign([aiokafka.TopicPartition(topic, p) for p in range(3)])
-        found = {tp.partition: await consumer.committed(tp) or -1 for tp in consumer.assignment()}
+        committed = {tp.partition: await consumer.committed(tp) or -1 for tp in consumer.assignment()}
         await consumer.stop()
-        return found
+        return committed
 
     def is_fenced(self, error: Exception) -> bool:
         return isinstance(error, ProducerFenced | InvalidProducerEpoch)

@@ -133,9 +133,9 @@ class Confluent:
 
     def committed_offsets(self, topic: str, group: str) -> dict[int, int]:
         consumer = self._reader(group, "read_committed")
-        found = consumer.committed([TopicPartition(topic, p) for p in range(3)], timeout=WAIT_S)
+        committed = consumer.committed([TopicPartition(topic, p) for p in range(3)], timeout=WAIT_S)
         consumer.close()
-        return {tp.partition: tp.offset for tp in found}
+        return {tp.partition: tp.offset for tp in committed}
 
     def is_fenced(self, error: Exception) -> bool:
         return isinstance(error, KafkaException) and error.args[0].code() in {

@@ -133,9 +133,9 @@ class KafkaPython:
 
     def committed_offsets(self, topic: str, group: str) -> dict[int, int]:
         consumer: Any = kafka.KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=group, enable_auto_commit=False)
-        found = {p: consumer.committed(kafka.TopicPartition(topic, p)) or -1 for p in range(3)}
+        committed = {p: consumer.committed(kafka.TopicPartition(topic, p)) or -1 for p in range(3)}
         consumer.close()
-        return found
+        return committed
 
     def is_fenced(self, error: Exception) -> bool:
         kinds = ("ProducerFencedError", "InvalidProducerEpochError")

@@ -16,7 +16,7 @@ bootstrap, wanted = sys.argv[1], int(sys.argv[2])
 broker = KafkaBroker(bootstrap, enable_idempotence=True, acks="all")
 app = FastStream(broker)
 tries = Counter[int]()
-made: set[int] = set()
+numbers: set[int] = set()
 
 
 class Order(BaseModel):
@@ -40,8 +40,8 @@ async def invoice(order: Order) -> Invoice:
     tries[order.number] += 1
     if order.number == 42 and tries[42] == 1:
         raise ValueError("not yet")
-    made.add(order.number)
-    if len(made) == wanted:
+    numbers.add(order.number)
+    if len(numbers) == wanted:
         app.exit()
     return Invoice(number=order.number, gross=order.price * 1.5)
 

@@ -44,9 +44,9 @@ DAY_MS = 86_400_000
 @pytest.fixture(scope="module")
 def tiers() -> Iterator[Tiers]:
     """One broker for all rows; each has topics of its own."""
-    made = Tiers()
-    yield made
-    made.close()
+    cluster = Tiers()
+    yield cluster
+    cluster.close()
 
 
 def test_closed_segments_are_copied_and_stay_local(tiers: Tiers) -> None:

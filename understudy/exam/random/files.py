@@ -18,18 +18,18 @@ from understudy.exam.random.schedule import FAULT, Schedule
 class Played:
     """A play: what was found; if anything, also the last requests, a diagram, and the history."""
 
-    found: Sequence[Finding]
+    findings: Sequence[Finding]
     evidence: tuple[str, ...] = ()
     diagram: str = ""
     history: Sequence[Mapping[str, Any]] = ()
 
     def has(self, check: str) -> bool:
         """Return whether this was found."""
-        return any(each.check == check for each in self.found)
+        return any(each.check == check for each in self.findings)
 
     def first(self, check: str) -> "Played":
         """Return the play with this finding first."""
-        return replace(self, found=sorted(self.found, key=lambda each: each.check != check))
+        return replace(self, findings=sorted(self.findings, key=lambda each: each.check != check))
 
 
 def document(schedule: Schedule, problem: str, shown: Played) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def document(schedule: Schedule, problem: str, shown: Played) -> dict[str, Any]:
         "steps": steps_of(schedule),
         "exam": {
             **schedule.as_json(),
-            "found": [{"check": each.check, "text": each.text} for each in shown.found],
+            "found": [{"check": each.check, "text": each.text} for each in shown.findings],
             "lines": schedule.lines(),
             "evidence": list(shown.evidence),
             "history": list(shown.history),

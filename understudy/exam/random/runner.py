@@ -98,11 +98,11 @@ class RandomRunner(Runner):
             return Result(scenario, Verdict.NOT_SUPPORTED, str(reason))
         except NotExercised as reason:
             return Result(scenario, Verdict.NOT_EXERCISED, str(reason))
-        if not first.found:
+        if not first.findings:
             return Result(scenario, Verdict.PASS, seconds=time.monotonic() - began)
         shown, count, plays = self._repeated(cluster, schedule, first)
         if self.shrinks and count > 1:
-            check = shown.found[0].check
+            check = shown.findings[0].check
 
             def finds(part: Schedule) -> bool:
                 return not self._ended.is_set() and self.played(cluster, part).has(check)
@@ -112,20 +112,22 @@ class RandomRunner(Runner):
             if again.has(check):
                 schedule = fewer
                 shown, count, plays = self._repeated(cluster, schedule, again.first(check))
-        problem = f"in {count} of {plays} plays: {shown.found[0]}"
+        problem = f"in {count} of {plays} plays: {shown.findings[0]}"
         verdict = Verdict.FAIL if count > 1 or plays == 1 else Verdict.FLAKY
         self.findings[scenario.id] = files.document(schedule, problem, shown)
-        lines = (*(f"also {each}" for each in shown.found[1:]), *schedule.lines(), *shown.evidence)
+        lines = (*(f"also {each}" for each in shown.findings[1:]), *schedule.lines(), *shown.evidence)
         return Result(scenario, verdict, problem, lines, time.monotonic() - began, plays)
 
     def _repeated(self, cluster: Cluster, schedule: Schedule, first: Played) -> tuple[Played, int, int]:
         """Play again; return the play with its most frequent finding first, how often that occurred, and the plays."""
-        counts = Counter({each.check for each in first.found})
+        counts = Counter({each.check for each in first.findings})
         plays = 1
         while plays < self.plays and not self._ended.is_set():
-            counts.update({each.check for each in self.played(cluster, schedule).found})
+            counts.update({each.check for each in self.played(cluster, schedule).findings})
             plays += 1
-        check = max((each.check for each in first.found), key=lambda check: (not check.startswith(WIRE), counts[check]))
+        check = max(
+            (each.check for each in first.findings), key=lambda check: (not check.startswith(WIRE), counts[check])
+        )
         return first.first(check), counts[check], plays
 
 
