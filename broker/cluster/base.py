@@ -72,7 +72,7 @@ class ClusterBase:
         self.cluster_id = ""
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
-        self.markers = Markers(self, self.journal)
+        self.markers = Markers(self, lambda: self.journal.newest_id)
         self.moves = LogDirMoves(self, read_only=options.read_only)
         self.heap = Heap()
         self.recent_ports = RecentPorts()

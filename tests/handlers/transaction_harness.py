@@ -169,7 +169,7 @@ class Stage:
         self.nodes = {broker_id: FakeNode(self, broker_id) for broker_id in (1, 2)}
         self.random = random.Random(0)
         self.blocks = 0
-        self.markers = Markers(cast("Any", self), cast("Any", SimpleNamespace(newest_id=0)))
+        self.markers = Markers(cast("Any", self), lambda: 0)
         self.log = MemoryLog()
         self.sent: list[WriteMarkers] = []
         self.topic("__transaction_state", SHARDS)

@@ -21,7 +21,6 @@ from broker.replication.partition import ReplicatedPartition
 from broker.request.context import ClusterView
 from broker.request.node import Node
 from broker.settings.releases import Behaviour
-from broker.steering.journal.ring import Journal
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
@@ -260,8 +259,8 @@ class Holds:
 class Markers:
     """Performs the coordinators' :class:`WriteMarkers` effects on the cluster's brokers."""
 
-    def __init__(self, cluster: ClusterView, journal: Journal) -> None:
-        self._cluster, self._journal = cluster, journal
+    def __init__(self, cluster: ClusterView, newest_request: Callable[[], int]) -> None:
+        self._cluster, self._newest_request = cluster, newest_request
         self.holds = Holds()
         self.notes = MarkerNotes()
 
@@ -296,7 +295,7 @@ class Markers:
     def _note(self, effect: WriteMarkers, what: What, detail: str = "", **written: Any) -> None:
         producer = (effect.producer_id, effect.producer_epoch, effect.committed)
         now_ms = self._cluster.clock.now_ms()
-        newest = self._journal.newest_id
+        newest = self._newest_request()
         note = MarkerNote(now_ms, effect.transactional_id, what, *producer, detail=detail, newest=newest, **written)
         self.notes.add(note)
 
