@@ -44,7 +44,7 @@ def test_the_tools_find_the_quorum_by_its_controller(controller: str, listening:
 
 
 def test_features_and_settings_change_at_the_controller(controller: str) -> None:
-    """kafka-features and kafka-configs."""
+    """kafka-features and kafka-configs change what they name through the controller's own listener."""
     at = ("--bootstrap-controller", controller)
     feature, config = "org.apache.kafka.tools.FeatureCommand", "kafka.admin.ConfigCommand"
     assert "group.version was downgraded to 0." in java(feature, *at, "downgrade", "--feature", "group.version=0")

@@ -56,7 +56,7 @@ def test_a_week_of_retention_passes_now(plane_of: ControlPlaneOf) -> None:
 
 
 def test_retention_and_compaction_can_be_run_at_once(plane_of: ControlPlaneOf) -> None:
-    """Rather than at the next interval."""
+    """Each of both commands removes what is due when it is run, not at the next interval."""
     plane = plane_of(topics=["t:1:retention.ms=1000,segment.ms=1000", "c:1:cleanup.policy=compact,segment.ms=1000"])
     for topic in ("t", "c"):
         for value in ("1", "2", "3"):

@@ -43,7 +43,7 @@ def test_each_effect_is_described(effect: dict[str, Any], text: str) -> None:
     ],
 )
 def test_the_conditions_are_described(match: dict[str, Any], limits: dict[str, Any], text: str) -> None:
-    """What is not given is not in them."""
+    """A fault's description has each condition and limit that was set, and no other."""
     assert meets(match, **limits) == text
 
 

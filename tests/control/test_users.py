@@ -91,7 +91,7 @@ def test_the_first_user_logs_in(plane_of: ControlPlaneOf, as_version: str | None
 
 
 def test_a_release_whose_metadata_has_no_scram(plane_of: ControlPlaneOf) -> None:
-    """KRaft of 3.3 and 3.4; 3.5 has it."""
+    """A user is refused with Kafka 3.3, whose metadata cannot hold SCRAM credentials, and created with 3.5."""
     plane = plane_of(as_version="3.3")
     code, problem = plane.refused("POST", "/v1/users/alice", {"password": "s"})
     assert (code, "metadata.version is below 11" in str(problem)) == (422, True)

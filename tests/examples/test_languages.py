@@ -107,7 +107,7 @@ def test_spring() -> None:
 
 
 def test_go() -> None:
-    """With testing, and with vet."""
+    """The Go example passes `go vet`, and both of its tests pass."""
     needs("go")
     folder = copied("go")
     for verb in (["vet"], ["test", "-count=1", "-v"]):

@@ -41,7 +41,7 @@ def stage() -> Stage:
 
 
 async def test_a_member_joins_and_is_described(stage: Stage) -> None:
-    """With its tasks, and the topology."""
+    """A member that joins gets all tasks at once, and is described with them and the topology."""
     joined = await stage.ask(API, joining("foo"), 0)
     assert (joined.error_code, [(each.subtopology_id, list(each.partitions)) for each in joined.active_tasks]) == (
         E.NONE,

@@ -145,7 +145,7 @@ async def test_the_gate_comes_before_verification(verification: Verification) ->
 async def test_a_loading_coordinator_is_answered_with_the_versions_error(
     version: int, code: int, verification: Verification
 ) -> None:
-    """After the verification."""
+    """COORDINATOR_NOT_AVAILABLE up to version 1, COORDINATOR_LOAD_IN_PROGRESS since 2, after the verification."""
     stage = Stage()
     for index in range(2):
         stage.coordinate(index, load=False)

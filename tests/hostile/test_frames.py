@@ -75,7 +75,7 @@ def test_B06_a_browser(victim: Victim) -> None:
 
 
 def test_B07_a_client_that_uses_tls(victim: Victim) -> None:
-    """The first bytes of a ClientHello."""
+    """A ClientHello at a plaintext listener ends the connection, and the log names TLS."""
     victim.check_refused(bytes.fromhex("16030100a50100") + bytes(100), "TLS on a plaintext listener")
 
 
@@ -111,7 +111,7 @@ def test_B13_a_software_name_with_a_bang(victim: Victim) -> None:
 
 
 def test_B14_half_a_header(victim: Victim) -> None:
-    """Four bytes: an api and a version."""
+    """A frame with an API and a version alone ends the connection as too short for a header."""
     victim.check_refused(framed(struct.pack(">hh", 3, 1)), "too short for a request header", api="Metadata", version=1)
 
 
@@ -165,7 +165,7 @@ def test_B22_tagged_fields_without_number(victim: Victim) -> None:
 
 
 def test_B22_tagged_fields_without_number_in_a_body(victim: Victim) -> None:
-    """The same at the end of a request."""
+    """A request whose body ends with an impossible number of tagged fields is refused."""
     body = encode_request(ApiKey.METADATA, 9, 7, "test", MetadataRequest())[4 + len(METADATA_9) :]
     victim.check_request_refused(ApiKey.METADATA, 9, body[:-1] + b"\xff\xff\xff\xff\x07")
 

@@ -81,7 +81,7 @@ def test_such_peers_count_for_no_limit(broker_with: BrokerWith) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_such_peers(broker: Server) -> None:
-    """The attack of a day."""
+    """A hundred thousand peers that reset before they are accepted leave nothing behind."""
     check_unharmed(broker, 100_000)
 
 

@@ -52,7 +52,7 @@ def test_an_answer_that_cannot_be_read_breaks_the_connection(address: tuple[str,
 
 
 def test_a_cluster_of_such_brokers_cannot_be_used(address: tuple[str, int]) -> None:
-    """One sentence for people."""
+    """The error is one sentence: the address, and that its answers cannot be read."""
     with pytest.raises(WireError, match=r"no broker answers at .*cannot be read"):
         Cluster(f"{address[0]}:{address[1]}")
 

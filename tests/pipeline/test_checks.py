@@ -87,7 +87,7 @@ def test_a_finding_shows_columns_with_values_only() -> None:
 
 
 def test_a_check_without_a_title_is_refused() -> None:
-    """The error names the missing part."""
+    """A check's file without a title is refused, and the error names what is missing."""
     with pytest.raises(ValueError, match="has no title"):
         parse("x", "-- severity: error\n-- Something.\nSELECT 1")
 

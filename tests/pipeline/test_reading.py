@@ -267,7 +267,7 @@ def test_logs_that_are_going_away_are_no_logs(tmp_path: Path) -> None:
 
 
 def test_a_segment_that_is_deleted_meanwhile_is_still_read(tmp_path: Path) -> None:
-    """For a minute it has another name."""
+    """A segment that gets its `.deleted` name between planning and reading is read to its end."""
     first, second = chain(2, 2)
     path = write_segment(tmp_path, first)
     write_segment(tmp_path, second, base=2)

@@ -309,7 +309,7 @@ def test_every_command_can_be_completed(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first thing that people type."""
+    """Help lists the commands, also where nothing was typed; the version shows how it was built."""
     for argv in ([], ["--help"], ["help"]):
         assert main(argv) == 0
         assert re.search(r"^  serve +serve a Kafka cluster", capsys.readouterr().out, re.MULTILINE)

@@ -119,7 +119,7 @@ def test_a_setting_has_a_variable(name: str) -> None:
 
 
 def test_a_name_without_a_variable() -> None:
-    """It stays on the command line."""
+    """A setting whose name cannot be a variable's has none."""
     assert serve.variable_of("Upper.Case") is None
 
 

@@ -80,7 +80,7 @@ async def test_middleware_for_a_field_is_passed_by_requests_with_a_value_in_it(
 
 
 async def test_frames_pass_their_stages_outermost_first() -> None:
-    """And the last one makes the bytes."""
+    """Each stage is entered before the next one and left after it; the last one makes the bytes."""
     passed: list[str] = []
 
     async def last(_exchange: Exchange) -> Parts:

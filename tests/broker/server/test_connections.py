@@ -88,7 +88,7 @@ def test_a_host_has_its_limit() -> None:
 
 
 def test_a_host_may_have_a_limit_of_its_own() -> None:
-    """max.connections.per.ip.overrides."""
+    """`max.connections.per.ip.overrides` replaces the limit for the addresses that it names, and for no other."""
     known = connections(max_connections_per_ip=1, max_connections_per_ip_overrides=f"{THERE}:2, 10.0.0.1:7")
     assert [joined(known, THERE).closed for _ in range(3)] == [False, False, True]
     assert [joined(known, HERE).closed for _ in range(2)] == [False, True]

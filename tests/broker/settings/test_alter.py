@@ -373,7 +373,7 @@ def test_alter_configs_of_all_brokers_must_name_min_insync_replicas() -> None:
 
 
 def test_without_eligible_leader_replicas_min_insync_replicas_is_free() -> None:
-    """As on clusters of older features."""
+    """Without the feature ELR, `min.insync.replicas` may be set for one broker and deleted for all."""
     assert incremental(BROKER, "1", ("min.insync.replicas", SET, "2"), within=world(elr=False)).error is ErrorCode.NONE
     assert incremental(BROKER, "", ("min.insync.replicas", DELETE, None), within=world(elr=False)).configs == {}
 

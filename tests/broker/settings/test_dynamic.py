@@ -193,7 +193,7 @@ def test_what_may_be_set_for_one_broker(texts: dict[str, str], message: str | No
 
 
 def test_threads_are_compared_with_what_runs_now() -> None:
-    """Two steps reach what one may not."""
+    """A number of threads may be halved from its present value, not from the one at the start."""
     settings = BrokerSettings(1)
     settings.set_dynamic({"log.cleaner.threads": "2"}, {})
     settings.set_dynamic({"log.cleaner.threads": "4"}, {})

@@ -46,7 +46,7 @@ def test_a_member_that_gets_nothing_but_errors_stays(context: Context, cluster: 
 
 
 def test_a_heartbeat_whose_records_are_refused_begins_the_session_again(context: Context) -> None:
-    """As of that moment, and no longer."""
+    """The session ends 45 s after the refused heartbeat, and not before."""
     member = StreamsMember(context)
     member.join()
     context.advance(44_000)

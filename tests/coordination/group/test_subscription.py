@@ -18,7 +18,7 @@ def test_topics_are_read_from_any_version(version: int) -> None:
     "raw", [b"", b"\0", b"meta", subscription("foo")[:-5], b"\0\1\xff\xff\xff\xff\0\0\0\0", b"\0\1\0\0\0\1\xff\xff\0\0"]
 )
 def test_other_bytes_are_no_subscription(raw: bytes) -> None:
-    """Any client may send any metadata."""
+    """Metadata that are no consumer subscription name no topics, and raise nothing."""
     assert subscribed_topics(raw) is None
 
 

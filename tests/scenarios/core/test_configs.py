@@ -176,7 +176,7 @@ def test_CFG_07_a_resource_appears_once(broker: Server) -> None:
 
 
 def test_CFG_07_a_key_appears_once(broker: Server) -> None:
-    """And the resource stays as it was."""
+    """A request that names a setting twice is refused, and the resource stays as it was."""
     wire = broker.wire()
     created(wire, "foo")
     code = altered(wire, TOPIC, "foo", Change("retention.ms", "1"), Change("retention.ms", "2"))

@@ -341,7 +341,7 @@ def test_partitions_are_reassigned(wire: Wire, version: int) -> None:
 
 @every_version(alter_replica_log_dirs.API, removed=False)
 def test_replicas_stay_in_the_one_directory(wire: Wire, version: int) -> None:
-    """Another one is not there."""
+    """A move to a directory that the broker does not have is LOG_DIR_NOT_FOUND in every version."""
     move = AlterReplicaLogDir("/no", [AlterReplicaLogDirTopic("foo", [0])])
     response = wire.call(ApiKey.ALTER_REPLICA_LOG_DIRS, version, AlterReplicaLogDirsRequest([move]))
     ((answer,),) = [each.partitions for each in response.results]

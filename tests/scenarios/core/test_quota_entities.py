@@ -54,7 +54,7 @@ def test_QUO_01_a_quota_is_altered_and_described_in_every_version(admin: Wire, v
 
 
 def test_QUO_01_every_key_has_its_entities_and_its_numbers(admin: Wire) -> None:
-    """What is wrong with each."""
+    """A key that its entity cannot have, and a number out of its range, are refused with Kafka's message."""
     both, ip, rate = {"user": "a", "client-id": "c"}, {"ip": "127.0.0.9"}, "connection_creation_rate"
     for entity, key, value, problem in (
         ({"user": "a"}, rate, 1, "Invalid configuration key connection_creation_rate"),

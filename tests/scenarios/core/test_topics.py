@@ -141,7 +141,7 @@ def test_TOP_11_a_request_creates_ten_thousand_partitions_at_most(broker: Server
 
 
 def test_TOP_12_no_time_means_no_answer_in_time(broker: Server) -> None:
-    """REQUEST_TIMED_OUT on every topic."""
+    """With a timeout of 0 each topic is answered REQUEST_TIMED_OUT."""
     results = create(broker.wire(), topic("a"), topic("b"), timeout_ms=0)
     assert [each.error_code for each in results] == [ErrorCode.REQUEST_TIMED_OUT] * 2
 

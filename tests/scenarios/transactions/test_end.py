@@ -286,7 +286,7 @@ async def test_TMO_01_03_a_newer_producer_comes_back(c: Client) -> None:
 
 @on_cluster(features={"transaction.version": 1})
 async def test_TMO_01_02_an_older_producer_does_not(c: Client) -> None:
-    """90, 47, 90; a new one takes over."""
+    """After the timeout it is fenced (90, 47, 90), and the next initialization takes over."""
     producer = await c.new(timeout_ms=1_000)
     await c.add(producer, {FOO: [0]})
     await c.sent(producer=producer, sequence=0, name="tx", v=11)

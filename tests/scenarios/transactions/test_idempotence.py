@@ -134,7 +134,7 @@ async def test_RET_01_a_producer_is_forgotten(c: Client) -> None:
 
 @on_cluster(settings={"producer.id.expiration.check.interval.ms": 1_000})
 async def test_RET_02_old_timestamps_are_forgotten_early(c: Client) -> None:
-    """What counts is the records' time."""
+    """A producer is forgotten by the time of its records, not by that of their arrival."""
     p = await c.new(None)
     old_ms = c.stage.clock.now_ms() - 86_400_000
     await c.sent(producer=p, sequence=0, at_ms=old_ms)

@@ -34,7 +34,7 @@ def test_options_are_read(text: str, options: dict[str, str]) -> None:
     ],
 )
 def test_a_malformed_entry_is_refused(text: str, problem: str) -> None:
-    """In a sentence, with the position."""
+    """A malformed JAAS entry is refused with a sentence that names what is missing, and where."""
     with pytest.raises(JaasError) as reported:
         options_of(text)
     assert problem in str(reported.value)

@@ -29,7 +29,7 @@ from protocol.errors import ErrorCode
     ],
 )
 def test_the_share_coordinators_errors_have_other_names_for_members(code: ErrorCode, answered: int) -> None:
-    """With its message (groups D.6 A6)."""
+    """Members get the leader's own code for an error of the share coordinator, with its message (groups D.6 A6)."""
     error = leader_error(StateResult(code, "why"))
     assert (int(error.code), error.message) == (answered, "why")
 

@@ -93,7 +93,7 @@ async def test_newer_clients_have_their_partitions_added(stage: Stage, version: 
 
 
 async def test_VER_03_an_open_transaction_is_not_asked_about(stage: Stage) -> None:
-    """The coordinator may even be gone."""
+    """A transaction that is open in the partition needs no coordinator, which may even be gone."""
     known = ProducerEntry(1000, 0, transaction_first_offset=0)
     stage.partitions["foo", 0].log.producers._producers[1000] = known
     del stage.image.topics["__transaction_state"]

@@ -120,7 +120,7 @@ def test_a_line_has_everything_of_a_request() -> None:
 
 
 def test_the_page_describes_every_field() -> None:
-    """And no field that does not exist."""
+    """The page's table has the fields of a line, all of them and no other, in their order."""
     page = Path(__file__).resolve().parents[4] / "docs" / "debugging.md"
     table = page.read_text(encoding="utf-8").partition("### A line")[2].partition("Bodies have")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
