@@ -184,7 +184,7 @@ def test_with_sasl_a_certificate_names_no_principal() -> None:
         listening.tls["OUTSIDE"] = Tls(ENDPOINT, cast("Any", None), rules, ())
         listening.guarded = {"OUTSIDE"} if guarded else set()
         with contextlib.nullcontext() if guarded else pytest.raises(MappingError):
-            assert listening.principal_of("OUTSIDE", transport) == ANONYMOUS
+            assert listening.principal_of("OUTSIDE", transport, "127.0.0.1") == ANONYMOUS
 
 
 def test_other_attributes_are_object_ids_in_a_name() -> None:

@@ -38,7 +38,7 @@ PLANTED_GROUPS = [
     ),
     mistake(
         "heartbeats of a consumer group do not renew the session",
-        Heartbeats.beat,
+        Heartbeats.handle,
         "self._timers.arm_session(",
         "request.member_epoch or self._timers.arm_session(",
     ),
