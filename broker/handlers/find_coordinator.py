@@ -55,7 +55,7 @@ def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
 
 
 def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
-    """Return the internal topic whose partition leader is the coordinator of the key."""
+    """Return the internal topic whose partition leader is the coordinator of the key (core B.6)."""
     if key_type == _GROUP:
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, key):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -93,6 +93,7 @@ class Gate:
                 if key != ApiKey.SASL_HANDSHAKE and self._expired():
                     raise Disconnect("its authentication has expired")
             case State.NEW | State.VERSIONS_SENT:
+                # A second ApiVersions after a successful one closes the connection (core G.2 S1).
                 allowed = {ApiKey.SASL_HANDSHAKE}
                 if self.state is State.NEW:
                     allowed.add(ApiKey.API_VERSIONS)
@@ -101,6 +102,7 @@ class Gate:
             case State.TOKENS:
                 if self._other_mechanism:
                     raise Disconnect("re-authentication by another mechanism")
+                # Only here a wrong request gets an error; in other states the connection just closes (core G.2 S5).
                 if key != ApiKey.SASL_AUTHENTICATE:
                     self.state = State.OVER
                     self.refusal = KafkaError(ErrorCode.ILLEGAL_SASL_STATE)

@@ -69,6 +69,10 @@ class ScramExchange:
         return self._first(message) if self._challenge is None else self._final(message, self._challenge)
 
     def _first(self, message: str) -> bytes:
+        """Answer the client's first message (core G.4.2).
+
+        The error is the same for a malformed message and an unknown user, who fails here and not at the password.
+        """
         first = _FIRST.fullmatch(message)
         if first is None:
             raise Refused

@@ -101,6 +101,7 @@ class Placer:
         return tuple(chosen)
 
     def _check(self, replication_factor: int) -> None:
+        """Refuse a factor above the number of usable brokers, fenced ones included (core B.7 T17)."""
         if not self._unfenced:
             reason = "All brokers are currently fenced, or have all their log directories cordoned."
         elif replication_factor > self._size:

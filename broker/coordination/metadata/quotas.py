@@ -122,7 +122,11 @@ def _alter_entity(
 def _keys_of(
     entity: Mapping[str, str | None], resolves: Callable[[str], bool]
 ) -> Mapping[str, tuple[str, float] | None]:
-    """Return the quota keys that an entity may have. Raises INVALID_REQUEST for an invalid entity."""
+    """Return the quota keys that an entity may have, after checks in Kafka's order (core G.10).
+
+    Raises:
+        KafkaError: INVALID_REQUEST for an invalid entity.
+    """
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for kind, name in entity.items():
@@ -141,6 +145,7 @@ def _keys_of(
 
 
 def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float, *, finite: bool) -> None:
+    """Check one value that an AlterClientQuotas request sets, in Kafka's order (core G.10)."""
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key}")
     if finite and not math.isfinite(value):
@@ -193,6 +198,7 @@ def _indexed(image: ClusterImage, wanted: Mapping[str, tuple[int, str | None]]) 
 
 
 def _check_component(kind: str, match_type: int, name: str | None, before: Mapping[str, object]) -> None:
+    """Check one component of a DescribeClientQuotas filter; ``before`` has the types that came first (core G.10)."""
     if not kind:
         raise _invalid("Invalid empty entity type.")
     if kind in before:

@@ -202,6 +202,7 @@ def _check_name(controller: Controller, name: str) -> None:
 
 
 def _assigned(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[PartitionRecord]:
+    """Return the partitions of a manual assignment, after checks in this order (core B.7 T11 to T15)."""
     manual = "A manual partition assignment was specified, but"
     if topic.replication_factor != -1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{manual} replication factor was not set to -1.")
@@ -221,6 +222,7 @@ def _assigned(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[P
 
 
 def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[PartitionRecord]:
+    """Return partitions that the controller places; the factor is checked before the count (core B.7 T16)."""
     factor, count = topic.replication_factor, topic.partitions
     if factor < -1 or factor == 0:
         raise KafkaError(
