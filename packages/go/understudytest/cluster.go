@@ -28,7 +28,7 @@ type Options struct {
 	Command string
 	// Image of the container; by default UNDERSTUDY_IMAGE, then understudy:VERSION.
 	Image string
-	// StartLimit is the time limit for the start; 30 s by default.
+	// StartLimit is the time limit for the start; two minutes by default.
 	StartLimit time.Duration
 	// Fresh gives the test a new cluster that ends with it, where the server is shared; a reset is faster.
 	Fresh bool

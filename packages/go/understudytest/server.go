@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second
+	startLimit = 2 * time.Minute
 	stopLimit  = 5 * time.Second
 	logLines   = 30
 	lineLimit  = 2_000

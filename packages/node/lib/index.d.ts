@@ -16,7 +16,7 @@ export interface StartOptions {
   command?: string;
   /** The image of the container; by default UNDERSTUDY_IMAGE, then understudy:VERSION. */
   image?: string;
-  /** Time limit for the start in milliseconds; 30,000 by default. */
+  /** Time limit for the start in milliseconds; 120,000 by default. */
   startLimitMs?: number;
 }
 

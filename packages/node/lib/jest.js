@@ -20,7 +20,7 @@ function functions() {
 }
 
 /** Starting a server, or killing one, may take longer than Jest's time limit for hooks. */
-const START_LIMIT_MS = 40_000;
+const START_LIMIT_MS = 130_000;
 
 module.exports = {
   useKafka(options) {

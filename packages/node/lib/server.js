@@ -7,7 +7,7 @@ const { createInterface } = require('node:readline');
 const { clearTimeout, setTimeout } = require('node:timers'); // not the global ones, which tests replace
 const { find } = require('./finding');
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 30;
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { hooks } from './hooks.js';
 
 /** Starting a server, or killing one, may take longer than Vitest's time limit for hooks. */
-const START_LIMIT_MS = 40_000;
+const START_LIMIT_MS = 130_000;
 
 export const useKafka = hooks({
   before: (run) => beforeAll(run, START_LIMIT_MS),

@@ -8,7 +8,7 @@ use crate::finding::Search;
 use crate::server::Server;
 use crate::{Client, Cluster, Error};
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// Options of a cluster, see [`builder`](crate::builder). Tests with equal ones share a server, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Builder {
         self
     }
 
-    /// Time limit for the start; 30 s by default.
+    /// Time limit for the start; two minutes by default.
     pub fn start_limit(mut self, limit: Duration) -> Self {
         self.start_limit = Some(limit);
         self

@@ -25,7 +25,7 @@ import java.util.concurrent.TimeoutException;
 /** A running cluster, and its control plane. */
 public final class Cluster implements AutoCloseable {
     static final long END_LIMIT_MS = 1_000;
-    private static final long START_LIMIT_MS = 30_000;
+    private static final long START_LIMIT_MS = 120_000;
     private static final int MULTIPLE_CHOICES = 300, PAGE = 10_000;
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
     /** Of its own: a proxy for the tests' other requests is not for this one. */
