@@ -12,10 +12,9 @@ from broker.request.connection import Connection
 from broker.request.context import ClusterView, RequestContext
 from broker.request.sasl_gate import Gate, State
 from broker.settings import BrokerSettings
-from broker.settings.plugins import AuthenticationRequest, build_principal
+from broker.settings.plugins import AuthenticationRequest, build_principal, principal_builder
 from broker.time.clock import Waiter
 from broker.time.rng import unguessable
-from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
 from protocol.messages.api_versions import ApiVersionsResponse
@@ -73,9 +72,9 @@ def new_gate(connection: Connection, node: "Node", cluster: ClusterView) -> Gate
     endpoint, _ = node.bound.get(connection.listener, (None, 0))
     if endpoint is None or not endpoint.has_sasl:
         return None
-    builder = node.settings.as_opened(connection.listener, PRINCIPAL_BUILDER)
+    builder = principal_builder(node.settings, connection.listener)
     known = _Known(cluster, node)
-    if not isinstance(builder, str) or not is_reference(builder):
+    if builder is None:
         return Gate(node.settings, connection.listener, known)
     protocol, host = endpoint.protocol, connection.client_host
 

@@ -15,9 +15,8 @@ from broker.request.refusal_log import RefusalLog
 from broker.server.connections import Connections, Held
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
-from broker.settings.plugins import AuthenticationRequest, build_principal
+from broker.settings.plugins import AuthenticationRequest, build_principal, principal_builder
 from broker.time.clock import ActionQueue, Clock
-from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.codec import SCRATCH_BYTES
 from protocol.deferred import dataclass
 
@@ -98,8 +97,8 @@ class Listening:
         if listener in self.guarded:
             return ANONYMOUS
         name = distinguished_name(transport) if listener in self.tls else None
-        builder = self.settings.as_opened(listener, PRINCIPAL_BUILDER)
-        if isinstance(builder, str) and is_reference(builder):
+        builder = principal_builder(self.settings, listener)
+        if builder is not None:
             protocol = "SSL" if listener in self.tls else "PLAINTEXT"
             return build_principal(builder, AuthenticationRequest(protocol, listener, address, name))
         return ANONYMOUS if name is None else f"User:{self.tls[listener].mapping.name_of(name)}"

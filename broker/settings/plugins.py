@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from broker.logs import Logger
+from broker.settings.broker_settings import BrokerSettings
+from control_api.plugins import PRINCIPAL_BUILDER, is_reference
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
@@ -121,6 +123,12 @@ def call(reference: str, request: object) -> Any:
     except Exception as error:
         _log.warning("plugin failed", plugin=reference, error=repr(error))
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+
+
+def principal_builder(settings: BrokerSettings, listener: str) -> str | None:
+    """Return the reference of a listener's principal builder, as the listener was opened; None for Kafka's own."""
+    reference = settings.as_opened(listener, PRINCIPAL_BUILDER)
+    return reference if isinstance(reference, str) and is_reference(reference) else None
 
 
 def build_principal(reference: str, request: AuthenticationRequest) -> str:
