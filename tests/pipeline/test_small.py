@@ -75,6 +75,9 @@ def epochs_ahead(where: Planting) -> None:
     """DeleteRecords up to the end, and a new leader epoch; the checkpoint of log start offsets is behind."""
     where.shelf("pruned").data(4)
     where.shelf("pruned").epochs = [EpochEntry(0, 2)]
+    where.shelf("forgotten").data(4)
+    where.shelf("forgotten").epochs = [EpochEntry(0, 2)]
+    where.led["forgotten"] = (1,)
     where.shelf("emptied").data(4)
     where.shelf("emptied").data(1, leader_epoch=1)
     where.shelf("emptied").epochs = [EpochEntry(1, 4)]
@@ -91,7 +94,8 @@ def epochs_ahead(where: Planting) -> None:
 def test_a_broker_that_runs_writes_epochs_before_the_start_of_the_log(tmp_path: Path) -> None:
     """As a real broker does when it prunes `__share_group_state`. After a clean stop it would be a fault.
 
-    Unless a later epoch follows: then the broker was killed, and the records that it had deleted are back.
+    Unless a later epoch follows, in the log or only in the metadata (`forgotten`): then the broker was killed, and the
+    records that it had deleted are back.
     """
     names = ["leader-epoch-checkpoint", "leader-epoch-entries", "records-returned"]
     epochs_ahead(Planting(tmp_path / "stopped"))

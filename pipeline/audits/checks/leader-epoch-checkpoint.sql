@@ -2,7 +2,7 @@
 -- severity: error
 -- `leader-epoch-checkpoint` has the first offset of each leader epoch; followers truncate by it (KIP-101). The batches contradict it. After
 -- DeleteRecords an epoch begins at the log start, though its batch, and older ones, still exist; and a broker that is running or was killed
--- has written the epochs from before the new log start; the epochs after its next start leave it so (`records-returned`).
+-- has written the epochs from before the new log start; later starts leave it so (`records-returned`). The metadata show whether there was one.
 SELECT epochs.directory, epochs.topic, epochs.partition, start_offset AS offset, epoch,
        max(ordered.leader_epoch) AS batch_epoch, min(ordered.base_offset) AS batch_offset
 FROM epochs JOIN ordered USING (directory, topic, partition) JOIN partitions USING (directory, topic, partition)
@@ -11,6 +11,6 @@ WHERE damage IS NULL AND ordered.leader_epoch >= 0
   AND ((ordered.leader_epoch = epoch AND greatest(base_offset, log_start) < start_offset)
     OR (ordered.leader_epoch < epoch AND start_offset BETWEEN base_offset AND last_offset))
   AND (entry > 0 OR start_offset > log_end
-       OR (coalesce(is_clean, false) AND NOT EXISTS (SELECT 1 FROM epochs later WHERE later.directory = epochs.directory AND later.topic = epochs.topic
-                                                     AND later.partition = epochs.partition AND later.epoch > epochs.epoch)))
+       OR (coalesce(is_clean, false) AND EXISTS (SELECT 1 FROM leader_epochs latest WHERE latest.topic_id = partitions.topic_id
+                                                 AND latest.partition = epochs.partition AND latest.known_epoch <= epochs.epoch)))
 GROUP BY ALL
