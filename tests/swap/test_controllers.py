@@ -8,6 +8,7 @@ from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from protocol.messages.metadata import MetadataRequest
+from tests.clients.targets import oracle_release
 from tests.differential.quorum import KafkaQuorum
 from tests.scenarios.core.asking import created, fetch, produced, records_of
 from tests.scenarios.core.batches import batch
@@ -31,8 +32,8 @@ class Continued(KafkaQuorum):
 
 
 def ours(folder: Path) -> Server:
-    """A cluster with three controllers."""
-    return Server(start(controllers=3, data_dir=str(folder / "data")))
+    """A cluster of the release of the real one, with three controllers."""
+    return Server(start(controllers=3, data_dir=str(folder / "data"), as_version=oracle_release()))
 
 
 def topics(wire: Wire) -> set[str]:
