@@ -220,7 +220,11 @@ fn a_server_that_was_killed_is_replaced() {
     let pid = kafka.pid();
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
     let killed = Instant::now(); // it ends a moment later
-    while !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or(") Z".into()).contains(") Z") {
+    let ended = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or(") Z".into());
+        stat.contains(") Z") && fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count) < 2 // no thread is left
+    };
+    while !ended() {
         assert!(killed.elapsed() < Duration::from_secs(20), "it was killed, and still runs");
     }
     let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(kafka)));
