@@ -196,7 +196,8 @@ class Maintenance:
             leader = partition.logs.get(partition.state.leader)
             if leader is None or leader.offline or not leader.config.tiered:
                 continue
-            copied, start = -1 if leader.tier is None else leader.tier.copied, leader.log_start_offset
+            tier, start = tiering.tier_of(leader), leader.log_start_offset
+            copied = tier.copied
             if leader.config.copied:
                 tiering.copy(leader, now_ms)
             tiering.expire(leader, now_ms)
@@ -204,8 +205,8 @@ class Maintenance:
             partition.replicate()
             for log in partition.logs.values():
                 if not log.offline:
-                    tiering.follow(log, tiering.tier_of(leader).copied)
-            changed = changed or (copied, start) != (tiering.tier_of(leader).copied, leader.log_start_offset)
+                    tiering.follow(log, tier.copied)
+            changed = changed or (copied, start) != (tier.copied, leader.log_start_offset)
         return changed
 
     def _tiers_are_quiet_until_ms(self) -> int | None:

@@ -220,9 +220,14 @@ class MetadataPublisher:
             self._default = self._effective({})
         return self._default
 
+    @property
+    def _has_tiers(self) -> bool:
+        """Whether topics may have a remote tier; without that, one that is in the directory is left as it is."""
+        return self._cluster.settings.boolean("remote.log.storage.system.enable")
+
     def _effective(self, overrides: Mapping[str, str]) -> LogConfig:
         effective = topics.effective(overrides, self._cluster.settings)
-        if not self._cluster.settings.boolean("remote.log.storage.system.enable"):
+        if not self._has_tiers:
             effective["remote.storage.enable"] = False
         return LogConfig.from_settings({key: shown(value) for key, value in effective.items()})
 
@@ -252,7 +257,7 @@ class MetadataPublisher:
                     partition.min_isr = config.min_insync_replicas
                     for log in partition.logs.values():
                         log.config = config
-                        if not config.tiered:
+                        if self._has_tiers and not config.tiered:
                             tiering.drop(log)
                     partition.replicate()
 

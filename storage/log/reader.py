@@ -269,9 +269,8 @@ class LogReader:
         Only the first segment that is recent enough is searched, even if its records are below the log's start by now.
         """
         start = self._bounds.log_start_offset
-        searched = (
-            self._segments if self.tier is None else self._from_offset(start)
-        )  # RemoteLogManager leaves out the rest
+        # RemoteLogManager leaves out what is below the start.
+        searched = self._segments if self.tier is None else self._from_offset(start)
         recent = (segment for segment in searched if segment.largest_time_ms >= timestamp_ms)
         if (segment := next(recent, None)) is None:
             return None

@@ -34,6 +34,7 @@ from storage.log.segment import (
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TIERED_SUFFIX,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
     Segment,
@@ -100,7 +101,7 @@ def load(
     if log.segments:
         check_format(log.segments.first.log, directory)
     log.producer_log.found_snapshots(_base_offset(name) for name in names if name.endswith(SNAPSHOT_SUFFIX))
-    tiering.load(log, names)
+    tiering.load(log, _bases(names, LOG_SUFFIX + TIERED_SUFFIX))
     first = log.tier.segments.first if log.tier is not None else log.segments.first if log.segments else None
     log_start_offset = max(checkpointed.log_start_offset, 0 if first is None else first.base_offset)
     last_states = _recover(log, damaged, log_start_offset, checkpointed.recovery_point, clean=clean, now_ms=now_ms)
@@ -166,6 +167,11 @@ def _base_offset(name: str) -> int:
     return int(digits) if digits.isdecimal() else -1
 
 
+def _bases(names: Sequence[str], suffix: str) -> list[int]:
+    """Return the base offsets of the segment files with a suffix; a file that is none has no number as its name."""
+    return [_base_offset(name) for name in names if name.endswith(suffix) and _base_offset(name) >= 0]
+
+
 def _epochs(context: LogContext, directory: str, names: Sequence[str]) -> Sequence[EpochEntry]:
     if LEADER_EPOCHS not in names:
         return ()
@@ -190,7 +196,7 @@ def _open_segments(
     """Open all segments; return the base offsets of those whose indexes are missing or invalid."""
     files = context.files
     present = set(names)
-    bases = [_base_offset(name) for name in names if name.endswith(LOG_SUFFIX) and _base_offset(name) >= 0]
+    bases = _bases(names, LOG_SUFFIX)
     for name in names:
         if name.endswith((INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)) and _base_offset(name) not in bases:
             files.remove(f"{directory}/{name}")

@@ -22,10 +22,9 @@ def tier_of(log: PartitionLog) -> Tier:
     return log.tier
 
 
-def load(log: PartitionLog, names: Sequence[str]) -> None:
-    """Open the segments of the tier among the names in the log's directory."""
-    suffix = LOG_SUFFIX + TIERED_SUFFIX
-    for base in [int(name.removesuffix(suffix)) for name in names if name.endswith(suffix)]:
+def load(log: PartitionLog, bases: Sequence[int]) -> None:
+    """Open the segments of the tier, which begin at these offsets."""
+    for base in bases:
         context, tier = log.context, tier_of(log)
         segment = Segment(context.files, log.directory, base, log.config.segment_index_bytes, TIERED_SUFFIX)
         segment.created_ms = segment.modified_ms = context.files.mtime_ms(segment.path_of(LOG_SUFFIX))

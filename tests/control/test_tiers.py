@@ -1,5 +1,7 @@
 """Tiered storage over several brokers, by the clock and by the control plane: real clients read on."""
 
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -7,10 +9,15 @@ from confluent_kafka.cimpl import NewTopic
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import fetch
-from tests.server import Server
+from tests.serving import Server, start
 
 SETTINGS = {"remote.log.storage.system.enable": "true", "log.retention.check.interval.ms": "300000"}
 RECORDS = 9
@@ -26,15 +33,23 @@ def cluster(broker_with: BrokerWith) -> Server:
     return server
 
 
-def filled(cluster: Server) -> None:
-    """A topic of three replicas, two records to a segment."""
+def filled(cluster: Server, replicas: int = 3) -> None:
+    """A topic with two records to a segment."""
     admin = AdminClient({"bootstrap.servers": cluster.addresses[0]})
-    for future in admin.create_topics([NewTopic("orders", 1, 3, config=TIERED)]).values():
+    for future in admin.create_topics([NewTopic("orders", 1, replicas, config=TIERED)]).values():
         future.result(WAIT_S)
     producer = Producer({"bootstrap.servers": cluster.addresses[0], "linger.ms": 0})
     for number in range(RECORDS):
         producer.produce("orders", f"{number}".ljust(400), partition=0)
         assert producer.flush(WAIT_S) == 0
+
+
+def altered(cluster: Server, resource_type: int, name: str, configs: dict[str, str]) -> None:
+    """IncrementalAlterConfigs."""
+    changes = [AlterableConfig(each, 0, value) for each, value in configs.items()]
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(resource_type, name, changes)])
+    (answer,) = cluster.wire().call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses
+    assert answer.error_code is ErrorCode.NONE, answer.error_message
 
 
 def read(address: str) -> list[int]:
@@ -120,3 +135,41 @@ def test_retention_run_copies_first(cluster: Server) -> None:
     first = leader(cluster)
     assert cluster.control("POST", "/v1/retention/run")["segments_deleted"] == 0
     assert offsets(cluster, -4, -5, broker=first) == [0, 7]
+
+
+def test_a_start_without_tiered_storage_removes_nothing(tmp_path: Path) -> None:
+    """The tier is left as it is, even if settings change meanwhile, and is read again with the setting.
+
+    The control: a topic that gives up its tier, with tiered storage on, loses it. A foreign file is not read.
+    """
+
+    def served(settings: dict[str, str], **options: bool) -> Server:
+        server = Server(start(data_dir=str(tmp_path / "data"), settings=settings, **options))
+        server.freeze()
+        return server
+
+    server = served(SETTINGS)
+    filled(server, replicas=1)
+    server.advance(630_000)
+    assert offsets(server, -2, -4) == [0, 9]
+    server.stop()
+    folder = tmp_path / "data" / "orders-0"
+    tier = sorted(each.name for each in folder.glob("*.tiered"))
+
+    server = served({})
+    altered(server, 4, "", {"message.max.bytes": "2000000"})  # the default of all topics
+    server.stop()
+    assert sorted(each.name for each in folder.glob("*.tiered")) == tier
+
+    (folder / "notes.log.tiered").write_text("mine", encoding="utf-8")
+    server = served(SETTINGS, read_only=True)
+    assert offsets(server, -2, -4) == [0, 9]
+    server.stop()
+    (folder / "notes.log.tiered").unlink()
+    server = served(SETTINGS)
+    assert offsets(server, -2, -4) == [0, 9]
+    assert read(server.addresses[0]) == list(range(RECORDS))
+    altered(server, 2, "orders", {"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"})
+    assert offsets(server, -2) == [9]
+    server.stop()
+    assert list(folder.glob("*.tiered")) == []
