@@ -18,7 +18,7 @@ from tests.forking import CAN_FORK, forked
 from tests.serving import Server, Servers
 from tests.through_proxy import ProxiedServers
 from tests.wire import PATIENCE_S
-from understudy import launcher, shared
+from understudy import launcher, shared, transport
 from understudy.launcher import ServerProcess
 
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
@@ -38,6 +38,7 @@ STARTERS = {
     "tests.server",
     "tests.serving",
     "tests.understudy.serving",
+    "understudy",
     "understudy.launcher",
     "understudy.client.cluster",
     "understudy.exam.runner",
@@ -145,7 +146,7 @@ def is_starter(value: object) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def patient_starts() -> Iterator[None]:
-    """A process that ends is seen at once; one that is slow is waited for."""
+    """A process that ends is seen at once; one that is slow to start, to stop or to answer is waited for."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
             (launcher, "START_PATIENCE_S"),
@@ -153,6 +154,7 @@ def patient_starts() -> Iterator[None]:
             (shared, "START_PATIENCE_S"),
         ):
             patch.setattr(module, name, PATIENCE_S)
+        patch.setattr(transport, "PATIENCE_MS", round(PATIENCE_S * 1000))
         yield
 
 

@@ -167,7 +167,7 @@ def send_all(producers: list[Producer], value: bytes) -> None:
     reported: list[Any] = []
     for producer in producers:
         producer.produce("t", value, partition=0, on_delivery=lambda error, _: reported.append(error))
-    assert [producer.flush(30) for producer in producers] == [0] * len(producers)
+    assert [producer.flush(60) for producer in producers] == [0] * len(producers)
     assert reported == [None] * len(producers)
 
 

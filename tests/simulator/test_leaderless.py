@@ -56,7 +56,7 @@ def played() -> Result:
     return run(SEED, 0.5, kinds=KINDS)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_partition_that_kafka_leaves_without_a_leader_too_is_excused_alone() -> None:
     """An operator elects its last known leader once the faults are over, and then all promises are kept."""
     result = played()

@@ -32,7 +32,7 @@ from understudy import simulation
 from understudy.ctl_values import duration_ms
 from understudy.simulation import Simulation, SimulationError
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def calm_run(main: Callable[[Simulation], Coroutine[Any, Any, Any]], **options: Any) -> simulation.Outcome:

@@ -88,7 +88,7 @@ def test_progress_is_reported_while_nothing_can_be_left_out() -> None:
     assert bench.lines[0] == "2 of 4 faults are enough (run 1, 0 s)"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
 def test_a_run_is_cut_when_a_promise_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or when it is too late for that; a whole run reports when it was broken."""
     monkeypatch.setattr(ConsumerMember, "_timed_since", lambda _self, sent_ms: sent_ms)

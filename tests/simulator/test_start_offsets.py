@@ -110,7 +110,7 @@ def played(release: str) -> Result:
         return of_seed.result()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_late_write_before_4_4_is_excused_in_a_run() -> None:
     """A living leader repeats a write, which then lands after a later one; another leader reads what it has left."""
     result = played("4.3")
@@ -119,7 +119,7 @@ def test_a_late_write_before_4_4_is_excused_in_a_run() -> None:
     assert result.excused[0].startswith("shared: b-0 offset 1 is delivered to share-0.1, and was accepted")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_the_same_counts_in_4_4() -> None:
     """There the start offset never goes back, and a coordinator that sets it back is wrong."""
     result = played("4.4")
@@ -130,7 +130,7 @@ def test_the_same_counts_in_4_4() -> None:
     assert result.excused == []
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["acknowledgements are not persisted", "an update of share state drops earlier ones"])
 def test_a_planted_mistake_is_found_beside_the_excuse(name: str) -> None:
     """Other records that are delivered again count."""
