@@ -1,6 +1,6 @@
 """Configs of one group: effective values and validation (groups 0.7)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from broker.settings.broker_settings import BrokerSettings
 from broker.settings.definition_order import as_defined
@@ -27,21 +27,25 @@ _BOUNDS["streams.task.offset.interval.ms"] = ("group.streams.min.task.offset.int
 _BOUNDS["streams.num.warmup.replicas"] = (None, "group.streams.max.warmup.replicas")
 
 
-def effective(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """Return every group config's value as the coordinator uses it: limited to the broker's current bounds."""
-    values = stated(stored, settings)
-    for name, (least, most) in _BOUNDS.items():
-        value = values[name]
-        if name in stored and isinstance(value, int):
-            value = value if most is None else min(value, settings.int(most))
-            values[name] = value if least is None else max(value, settings.int(least))
+def effective(
+    stored: Mapping[str, str], settings: BrokerSettings, names: Iterable[str] = tuple(GROUP)
+) -> dict[str, Value]:
+    """Return the values of group configs as the coordinator uses them: limited to the broker's current bounds."""
+    values = stated(stored, settings, names)
+    for name, value in values.items():
+        if name in stored and name in _BOUNDS and isinstance(value, int):
+            least, most = _BOUNDS[name]
+            lowered = value if most is None else min(value, settings.int(most))
+            values[name] = lowered if least is None else max(lowered, settings.int(least))
     return values
 
 
-def stated(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """Return every group config's value as DescribeConfigs reports it: the group's own, else the broker's."""
+def stated(
+    stored: Mapping[str, str], settings: BrokerSettings, names: Iterable[str] = tuple(GROUP)
+) -> dict[str, Value]:
+    """Return the values of group configs as DescribeConfigs reports them: the group's own, else the broker's."""
     values: dict[str, Value] = {}
-    for row in GROUP.values():
+    for row in map(GROUP.__getitem__, names):
         text = stored.get(row.name)
         if text is None:
             values[row.name] = settings.value(row.synonyms[0].name) if row.synonyms else row.default

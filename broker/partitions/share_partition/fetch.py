@@ -5,7 +5,10 @@ another request of the group begins to acknowledge or has fetched; completed at 
 """
 
 import contextlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 
 from broker.coordination.share_state.persister import SharePartitionKey
 from broker.partitions.share_partition.machine.acquire import Acquired, Demand, Span, aborted_spans, acquire, leave_out
@@ -23,6 +26,7 @@ from protocol.types import RecordData
 from storage.log.partition_log import PartitionLog
 
 Answer = tuple[Interest, PartitionData]
+_base_offset = attrgetter("base_offset")
 
 
 def failed(interest: Interest, code: ErrorCode) -> PartitionData:
@@ -220,13 +224,15 @@ class ShareFetch:
 
 
 class Piece:
-    """Whole record batches that were read from a log; their headers are parsed lazily."""
+    """Whole record batches that were read from a log, in its own buffers; their headers are parsed lazily.
+
+    A batch is never in two buffers, because an append never is.
+    """
 
     def __init__(self, buffers: list[memoryview], size: int) -> None:
-        self._bytes = buffers[0] if len(buffers) == 1 else memoryview(b"".join(buffers))
-        self.size = size
+        self._buffers, self.size = buffers, size
         self._known: list[RecordBatch] = []
-        self._further = batches(self._bytes)
+        self._further = chain.from_iterable(map(batches, buffers))
 
     def spans(self, end_offset: int, most: int) -> list[Span]:
         """Return the offsets of batches up to ``most`` offsets after those in flight, and of one more."""
@@ -246,16 +252,17 @@ class Piece:
         """Return the bytes of the batches from the one with offset ``first`` to the one with offset ``last``."""
         self._read_beyond(last)
         if len(self._known) == 1:
-            return [self._bytes]
-        first_batch = self._known[0]
-        for batch in self._known[1:]:
-            if batch.base_offset <= first:
-                first_batch = batch
-        end = first_batch.end
-        for batch in self._known:
-            if first_batch.base_offset < batch.base_offset <= last:
-                end = batch.end
-        return [self._bytes[first_batch.position : end]]
+            return self._buffers
+        begin = max(1, bisect_right(self._known, first, key=_base_offset)) - 1
+        end = max(begin + 1, bisect_right(self._known, last, key=_base_offset))
+        slices: list[memoryview] = []
+        while begin < end:
+            begins = self._known[begin]
+            while begin + 1 < end and self._known[begin + 1].buffer is begins.buffer:
+                begin += 1
+            slices.append(memoryview(begins.buffer)[begins.position : self._known[begin].end])
+            begin += 1
+        return slices
 
     def _read_beyond(self, offset: int) -> None:
         """Parse headers up to the first batch that begins after an offset."""

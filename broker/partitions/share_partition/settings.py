@@ -11,6 +11,7 @@ DEAD_LETTERS_SINCE = 2
 """The first ``share.version`` with dead-letter queues (KIP-1191)."""
 _DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
 _LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "share.record.lock.duration.ms")
+_RENEW = "share.renew.acknowledge.enable"
 
 
 def share_settings(cluster: ClusterView, settings: BrokerSettings, group_id: str) -> ShareSettings:
@@ -19,9 +20,9 @@ def share_settings(cluster: ClusterView, settings: BrokerSettings, group_id: str
     if not stored:
         deliveries, locks, lock_ms = (settings.int(f"group.{name}") for name in _LIMITS)
         return ShareSettings(deliveries, locks, lock_ms)
-    values = groups.effective(stored, settings)
+    values = groups.effective(stored, settings, (*_LIMITS, _RENEW))
     deliveries, locks, lock_ms = (int(str(values[name])) for name in _LIMITS)
-    renew_enabled = bool(values["share.renew.acknowledge.enable"])
+    renew_enabled = bool(values[_RENEW])
     return ShareSettings(deliveries, locks, lock_ms, renew_enabled, has_dead_letters(cluster, group_id))
 
 

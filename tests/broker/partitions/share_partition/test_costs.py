@@ -148,6 +148,20 @@ def test_records_that_are_sent_are_those_of_the_acquired_batches() -> None:
     assert piece_of([]).spans(0, 10) == []
 
 
+def test_records_that_are_sent_are_slices_of_the_logs_own_buffers() -> None:
+    """Nothing of a read is copied, however much of it was read beyond what is acquired; one slice of each buffer."""
+    spans = [Span(0, 4), Span(5, 9), Span(10, 14), Span(15, 19)]
+    buffers = [bytearray(sent(spans[at : at + 2], 0, 19)) for at in (0, 2)]
+    for first, last, counts in [(0, 19, [2, 2]), (5, 14, [1, 1]), (0, 9, [2]), (16, 17, [1])]:
+        piece = Piece([memoryview(each) for each in buffers], sum(map(len, buffers)))
+        slices = cast("list[memoryview]", piece.overlapping(first, last))
+        owners = buffers[: len(counts)] if first < 10 else buffers[1:]
+        assert [each.obj for each in slices] == owners
+        assert all(each.obj is owner for each, owner in zip(slices, owners, strict=True))
+        assert [len(each) for each in slices] == [count * len(buffers[0]) // 2 for count in counts]
+        assert piece.overlapping(first, last) == slices
+
+
 @pytest.mark.slow
 def test_what_is_acquired_does_not_depend_on_the_headers_behind() -> None:
     """One of two partitions has all record batches of a read, the other those that were looked at."""
