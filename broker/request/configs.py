@@ -46,7 +46,7 @@ async def alter(
         may_alter=partial(config_allowed, ctx, AclOperation.ALTER_CONFIGS),
         eligible_leader_replicas=image.features.get(ELR_VERSION, 0) > 0,
     )
-    decisions = decide(alterations, world, incremental=incremental)
+    decisions = decide(alterations, world, incremental=incremental, validate_only=validate_only)
     if not validate_only:
         await _store(ctx, list(zip(alterations, decisions, strict=True)))
     return decisions

@@ -20,10 +20,10 @@ from broker.settings.values import shown
 from control_api.plugins import ALTER_CONFIG_POLICY, is_reference
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import split
+from protocol.java import split, utf16_length
 
-_MAX_VALUE_BYTES = 32767
-"""Only APPEND gets to a longer value: a longer string in a request closes its connection (core C.4, 0.4)."""
+_LONGEST_VALUE = 32767
+"""In UTF-16 units for the check, in bytes for the record; only APPEND gets beyond either (core C.3)."""
 _ELR_SETTING = "min.insync.replicas"
 _ALTERABLE = frozenset(
     {ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP}
@@ -86,22 +86,25 @@ class World:
     eligible_leader_replicas: bool = True  # whether its level is 1: min.insync.replicas is cluster-wide (KIP-966)
 
 
-def decide(alterations: Sequence[Alteration], world: World, *, incremental: bool) -> list[Decision]:
+def decide(
+    alterations: Sequence[Alteration], world: World, *, incremental: bool, validate_only: bool = False
+) -> list[Decision]:
     """Decide on each resource, in order; an invalid one does not affect the others.
 
-    Except for an unknown operation: Kafka's controller (ConfigurationControlManager) fails on it, and with it every
-    resource of the request that was forwarded to the controller.
+    Except for an unknown operation, and for a value that no record can hold: Kafka's controller fails on them
+    (ConfigurationControlManager, ApiMessageAndVersion), and with it every resource that was forwarded to it.
     """
     times = Counter((one.type, one.name) for one in alterations)
     at_broker = [_decide_at_broker(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]
     forwarded = [one for one, decision in zip(alterations, at_broker, strict=True) if decision is None]
+    failed = [decision or Decision(ErrorCode.UNKNOWN_SERVER_ERROR) for decision in at_broker]
     if incremental and any(_fails_controller(one, world) for one in forwarded):
-        failed = Decision(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return [decision or failed for decision in at_broker]
-    return [
+        return failed
+    decided = [
         decision or _decide_at_controller(one, world, incremental)
         for one, decision in zip(alterations, at_broker, strict=True)
     ]
+    return failed if not validate_only and any(_is_unwritable(each.configs) for each in decided) else decided
 
 
 def _decide_at_broker(one: Alteration, world: World, incremental: bool, repeated: bool) -> Decision | None:
@@ -333,11 +336,17 @@ def _check_elr(
 
 
 def _check_sizes(new: Mapping[str, str]) -> None:
-    if any(len(text.encode()) > _MAX_VALUE_BYTES for text in new.values()):
+    # Quirk: the message has bytes, but String.length is compared (core C.3).
+    if any(utf16_length(text) > _LONGEST_VALUE for text in new.values()):
         raise _config(
-            f"The configuration value cannot be added because it exceeds the maximum value size of {_MAX_VALUE_BYTES} "
+            f"The configuration value cannot be added because it exceeds the maximum value size of {_LONGEST_VALUE} "
             "bytes."
         )
+
+
+def _is_unwritable(new: Mapping[str, str] | None) -> bool:
+    """Whether a value passes that check, but is too long for the string of a metadata record."""
+    return new is not None and any(len(text.encode()) > _LONGEST_VALUE for text in new.values())
 
 
 def _validate(one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str]) -> None:

@@ -117,3 +117,35 @@ def test_an_error_of_the_whole_request_is_answered_for_every_resource() -> None:
         ("a", ErrorCode.NOT_CONTROLLER),
         ("b", ErrorCode.NOT_CONTROLLER),
     ]
+
+
+async def test_a_value_is_limited_in_characters_although_the_message_has_bytes() -> None:
+    """APPEND to 32,767 UTF-16 units is accepted, to one more is INVALID_CONFIG (core C.3)."""
+    context = Context()
+    longest = "x" * 32_765
+    assert [each.error_code for each in await alter(context, resource(BROKER, "", _provider(SET, longest)))] == [OK]
+    (answer,) = await alter(context, resource(BROKER, "", _provider(APPEND, "yz")))
+    assert (answer.error_code, "maximum value size of 32767 bytes" in (answer.error_message or "")) == (
+        ErrorCode.INVALID_CONFIG,
+        True,
+    )
+    assert [each.error_code for each in await alter(context, resource(BROKER, "", _provider(APPEND, "y")))] == [OK]
+    assert context.stored(BROKER, "")["config.providers"] == f"{longest},y"
+
+
+async def test_a_value_that_no_record_can_hold_fails_all_that_the_controller_decides() -> None:
+    """Few characters and many bytes: UNKNOWN_SERVER_ERROR for its neighbours too, and nothing is stored (core C.3)."""
+    context = Context()
+    await alter(context, resource(BROKER, "", _provider(SET, "é" * 16_383)))
+    added = resource(BROKER, "", _provider(APPEND, "x" * 10))
+    neighbour, own = resource(TOPIC, "foo", ("retention.ms", SET, "1000")), resource(BROKER, "1", ("node.id", SET, "5"))
+    answers = await alter(context, added, neighbour, own)
+    failed = ErrorCode.UNKNOWN_SERVER_ERROR
+    assert [each.error_code for each in answers] == [failed, failed, ErrorCode.INVALID_REQUEST]
+    assert (context.stored(TOPIC, "foo"), context.stored(BROKER, "")["config.providers"]) == ({}, "é" * 16_383)
+    assert [each.error_code for each in await alter(context, added, validate_only=True)] == [OK]
+
+
+def _provider(operation: int, value: str) -> tuple[str, int, str]:
+    """A change of the one list that a broker stores unchecked (core C.4.8)."""
+    return "config.providers", operation, value
