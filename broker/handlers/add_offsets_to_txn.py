@@ -17,6 +17,8 @@ from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffs
 async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOffsetsToTxnResponse:
     """Add the group's partition of the offsets topic, even if group or topic do not exist (transactions C.2)."""
     name = request.transactional_id
+    # Both permissions before the empty id: KafkaApis asks the authorizer, then the coordinator sees the id
+    # (transactions C.2).
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not ctx.authorized(AclOperation.READ, ResourceType.GROUP, request.group_id):

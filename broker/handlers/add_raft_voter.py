@@ -17,6 +17,7 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
     """Add an observer to the voters (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    # The order of KafkaRaftClient.handleAddVoterRequest: any controller refuses a wrong cluster.
     check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
     if ctx.at_controller and ctx.node.id != ctx.cluster.quorum.leader_id:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")

@@ -27,6 +27,7 @@ async def handle(
     check_on_cluster(ctx, AclOperation.ALTER)
     if not request.topics:  # QuorumController.alterPartitionReassignments: the default response
         return AlterPartitionReassignmentsResponse(error_message="")
+    # Permission at the front of the controller, the deadline in its queue (ControllerApis, QuorumController).
     if request.timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     targets = [

@@ -87,6 +87,7 @@ async def _alter(
         initialized = results.get(topic_id, {})
         parts = []
         for each in topic.partitions:
+            # An index beyond the topic was not sent to the coordinator, and has no result (groups D.10).
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             message = ERROR_TEXTS[code]
             if each.partition_index in initialized:

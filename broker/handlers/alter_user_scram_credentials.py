@@ -24,6 +24,7 @@ from protocol.messages.alter_user_scram_credentials import (
 async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
     """Alter the credentials of each user, all or none (core G.11)."""
     check_on_cluster(ctx, AclOperation.ALTER)
+    # Only then: a requester without permission does not learn the level (ControllerApis, then QuorumController).
     if ctx.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
     deletions = [(each.name, each.mechanism) for each in request.deletions]

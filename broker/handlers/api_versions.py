@@ -37,6 +37,7 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
     ctx.connection.software_name = request.client_software_name or _UNKNOWN
     ctx.connection.software_version = request.client_software_version or _UNKNOWN
+    # After the names of the software, which are kept even then; an unknown version comes before both (core A.5.3).
     if elsewhere:
         raise KafkaError(ErrorCode.REBOOTSTRAP_REQUIRED)
     supported, levels = ctx.release.supported, ctx.cluster.quorum.levels(ctx.cluster.image.features)

@@ -30,6 +30,7 @@ async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> 
 
 
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    # The topics last: which ones have to be authorized is known only from the group (groups C.12).
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
         group = coordinator(group_id, ctx).consumers.describe(group_id)

@@ -17,6 +17,7 @@ from protocol.types import ZERO_UUID
 
 async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsResponse:
     """Create each ACL, each with its own result (core G.9)."""
+    # Codes before permission, as Kafka fails on them while it parses (core G.9.1); the authorizer last (core G.9.2).
     check_codes(*request.creations)
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)

@@ -21,6 +21,7 @@ async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> 
             return _response(ErrorCode.UNKNOWN_SERVER_ERROR, requester, requester, (-1, -1, -1))
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
     try:
+        # Who asks, for whom, for which renewers: core G.12.2. Whether there is a secret key comes last, in `rules_of`.
         check_known(ctx)
         if owner != requester and not ctx.authorized(AclOperation.CREATE_TOKENS, ResourceType.USER, owner):
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)

@@ -99,6 +99,7 @@ def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
     """Return the error of -1 in releases without default partitions and replication factor."""
     if topic.assignments or ctx.release.has(Behaviour.DEFAULT_COUNTS):
         return None
+    # Partitions first, as those releases check; newer ones check the factor first (core B.7 T16).
     if topic.num_partitions == -1:
         return KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if topic.replication_factor == -1:

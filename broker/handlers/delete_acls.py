@@ -23,6 +23,7 @@ _NONE = ErrorCode.NONE
 
 async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsResponse:
     """Delete the ACLs that match; each filter's result lists all its matches, shared ones too (core G.9)."""
+    # Codes before permission, as Kafka fails on them while it parses (core G.9.1); the authorizer last (core G.9.2).
     check_codes(*request.filters)
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)

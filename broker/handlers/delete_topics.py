@@ -95,6 +95,7 @@ class _Doomed:
     def by_id(self, topic_id: UUID) -> None:
         """Add a topic by id; refuse unknown ids and topics without DESCRIBE or DELETE (core B.9 D5, D6)."""
         topic = self._ctx.cluster.image.topics_by_id.get(topic_id)
+        # The id before permissions: an unknown id names no topic that could be hidden (core B.9 D5).
         if topic is None:
             text = "This server does not host this topic ID."
             self._answers.append(Answer(None, ErrorCode.UNKNOWN_TOPIC_ID, text, topic_id))
@@ -108,6 +109,7 @@ class _Doomed:
     def by_name(self, name: str) -> None:
         """Add a topic by name; check authorization, existence, and ids of the same topic (core B.9 D7, D8)."""
         topic = self._ctx.cluster.image.topics.get(name)
+        # DESCRIBE before existence, which it would reveal; DELETE only of a topic that exists (core B.9 D7).
         if not self._may(AclOperation.DESCRIBE, name):
             self._refuse(name, None)
         elif topic is None:

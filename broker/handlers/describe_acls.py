@@ -25,6 +25,7 @@ _PATTERN = attrgetter("resource_type", "pattern_type", "resource_name")
 
 async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeAclsResponse:
     """Return the ACLs that match the filter, grouped by resource (core G.9)."""
+    # Codes before permission, as Kafka fails on them while it parses (core G.9.1); the authorizer last (core G.9.2).
     check_codes(request)
     check_on_cluster(ctx, AclOperation.DESCRIBE)
     if ctx.node.authorizer is None:

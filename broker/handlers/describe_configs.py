@@ -87,6 +87,7 @@ def _entries(kind: ConfigResourceType, name: str, keys: Iterable[str] | None, ct
     settings, image = ctx.node.settings, ctx.cluster.image
     match kind:
         case ConfigResourceType.TOPIC:
+            # The name before existence: an invalid name is 17, not 3 (core C.2.4).
             check_topic_name(name)
             if name not in image.topics and ctx.release.has(Behaviour.UNKNOWN_TOPICS_NOT_DESCRIBED):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")

@@ -41,6 +41,7 @@ _UNKNOWN = "This server does not host this topic-partition."
 
 
 def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerState]:
+    # Name, permission, existence: KafkaApis.handleDescribeProducersRequest; the replica comes last (transactions C.8).
     check_topic_name(topic)
     if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")

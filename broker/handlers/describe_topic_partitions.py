@@ -44,6 +44,7 @@ async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -
 
 
 def _check(cursor: Cursor, names: set[str]) -> None:
+    # The topic before the index: core B.5.2.
     if names and cursor.topic_name not in names:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

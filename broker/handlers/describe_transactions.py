@@ -34,6 +34,7 @@ async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> D
 
 
 def _described(name: str, ctx: RequestContext) -> TransactionState:
+    # The authorizer is asked about the empty id too; only the coordinator refuses it (transactions C.6).
     if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not name:

@@ -17,6 +17,7 @@ from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
     """Answer when the decision is in the log; the markers follow later (transactions C.3)."""
     name = request.transactional_id
+    # The authorizer is asked about the empty id too; only the coordinator refuses it (transactions C.3.1 T1).
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not name:

@@ -21,6 +21,7 @@ async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitPro
     """Check authorization and fields; the coordinator decides the rest (transactions A.1)."""
     name = request.transactional_id
     _check_authorized(request, ctx)
+    # Before the empty id, and for idempotent producers too, which send neither: transactions A.1 A4.
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
     if name is None:  # idempotent: any broker serves it, without a record (transactions A.1 A5)

@@ -18,6 +18,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse:
     """Join a member; the response is sent when the join phase completes (groups A.4)."""
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
+    # Not in `require_group`: this refusal and the next repeat the member id, that of permission does not (groups A.4).
     if not request.group_id:
         return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
     settings = ctx.node.settings

@@ -34,6 +34,7 @@ async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> Li
     wanted = set(request.resource_types or _IN_ORDER)
     if not features.list_config_resources_chooses_types(ctx.version):
         wanted = {ConfigResourceType.CLIENT_METRICS}
+    # After v0 has replaced the list: its field of types does not exist, and cannot be wrong (core C.7).
     if not wanted <= set(_IN_ORDER):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(

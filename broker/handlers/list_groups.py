@@ -18,6 +18,7 @@ async def handle(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsR
     groups: list[ListedGroup] = []
     for runtime in coordinators_in_order(ctx):
         if runtime.state is not State.CLOSED:
+            # A coordinator that is elsewhere is left out; one that loads would make the list incomplete (groups A.13).
             runtime.check_active()
             groups.extend(runtime.machine.administration.listed(states, types))
     if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster"):

@@ -83,6 +83,7 @@ async def _answer(
     request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, ctx: RequestContext
 ) -> ListOffsetsPartitionResponse:
     counts_segments = features.list_offsets_counts_segments(ctx.version)
+    # The order of ReplicaManager.fetchOffset: the version, the epoch, the leader, the offset (core E.8.2, E.8.3).
     if not counts_segments and wanted.timestamp < features.list_offsets_oldest_special(ctx.version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = ctx.node.partition(topic, wanted.partition_index)

@@ -121,6 +121,7 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
     wanted: list[str] = []
     for name in names:
         topic = None if name == METADATA_TOPIC else ctx.cluster.image.topics.get(name)
+        # Permission first: whether a topic exists is hidden from who may not describe it (core B.3 M4).
         if not _describable(name, ctx):
             denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))  # hides whether it is internal
         elif topic is not None:
@@ -215,6 +216,7 @@ def _described(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
             error = ErrorCode.LEADER_NOT_AVAILABLE
         if not all_replicas:
             replicas, isr = seen.alive_only(replicas), seen.alive_only(isr)
+            # Only of a partition with a leader: core B.3 has 5 and 72 above 9.
             if error is ErrorCode.NONE and len(replicas) < len(partition.replicas):
                 error = ErrorCode.REPLICA_NOT_AVAILABLE
         partitions.append(

@@ -76,6 +76,7 @@ def _split_topics(
                 failed.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = known.name
+        # The id first: only a name can be authorized (groups B.2.3).
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             failed.append(_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             continue

@@ -13,6 +13,7 @@ from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshake
 async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHandshakeResponse:
     """Choose a mechanism (core G.2 S2, G.5); without SASL it is refused and the connection stays open (core A.9)."""
     gate = ctx.connection.gate
+    # The state before the mechanism: without SASL no mechanism is listed (core A.9).
     if gate is None:
         raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
     names = gate.handshake(request.mechanism, ctx.version)

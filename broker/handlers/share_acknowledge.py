@@ -31,6 +31,7 @@ async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> Share
     """Check, advance the session epoch, acknowledge; at the final epoch release the remaining records (groups D.6)."""
     group_id, member_id = check_share_request(request, ctx)
     shares, key = led_by(ctx.node), SessionKey(group_id, member_id)
+    # Before the topics: a request that fails on them has used its session epoch (groups D.6).
     shares.sessions.acknowledge(key, request.share_session_epoch)
     known = ctx.cluster.image.topics_by_id
     if ctx.node.authorizer is not None and any(topic.topic_id not in known for topic in request.topics):

@@ -129,6 +129,7 @@ async def _fetch(
 
 
 def _refusal(interest: Interest, ctx: RequestContext) -> ErrorCode | None:
+    # The id first, since only a name can be authorized; existence last, which READ may not reveal (groups D.5 SF3).
     if interest.topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):

@@ -29,6 +29,7 @@ async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> Sha
 
 
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    # The topics last: which ones have to be authorized is known only from the group (groups D.1).
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
         group = coordinator(group_id, ctx).shares.describe(group_id)

@@ -37,6 +37,7 @@ async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> S
 
 
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    # The topics last: which ones have to be authorized is known only from the topology (groups E.8).
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
         group = coordinator(group_id, ctx).streams.describe(group_id)

@@ -46,6 +46,7 @@ async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> 
 def _check_topics(topology: Topology, ctx: RequestContext) -> None:
     """Raise STREAMS_INVALID_TOPOLOGY or TOPIC_AUTHORIZATION_FAILED (groups E.1.3, E.1.4)."""
     names = named_topics(topology)
+    # Names of all topics before permission on any: groups E.1.3, then groups E.1.4.
     internal = [name for name in names if name in INTERNAL_TOPICS]
     if internal:
         raise KafkaError(

@@ -56,6 +56,8 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
         )
         for place in _places(requested):
             await slices.pause()
+            # Absence before the producer: a marker without one fails the request only where it would be written.
+            # (transactions C.5.3, C.5.7)
             if not _is_here(place, ctx):
                 note(number, requested.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
