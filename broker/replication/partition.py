@@ -119,12 +119,16 @@ class ReplicatedPartition:
     def check_epoch(self, broker_id: int, current_leader_epoch: int) -> None:
         """Compare the client's leader epoch, before the check of leadership (core B.2.5); -1 means no check.
 
-        A broker without a replica knows no epoch: it refuses as a broker that does not lead.
+        A broker without a replica knows no epoch: it refuses as a broker that does not lead. One whose log is offline
+        does not compare either (ReplicaManager.getPartitionOrError).
         """
-        if broker_id not in self.logs:
+        log = self.logs.get(broker_id)
+        if log is None:
             raise KafkaError(self._absence)
         if current_leader_epoch in (-1, self.state.leader_epoch):
             return
+        if log.offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         older = current_leader_epoch < self.state.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
 

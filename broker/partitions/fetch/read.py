@@ -152,6 +152,7 @@ class Reader:
     def _data(self, interest: Interest, partition: ReplicatedPartition) -> PartitionData:
         wanted, limits, topic_id = interest.wanted, self._limits, interest.topic_id
         if topic_id is not None and topic_id is not partition.topic_id and topic_id != partition.topic_id:
+            partition.hosted_by(self._ctx.node.id)  # no replica here, or an offline one, comes first (core E.2)
             raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         log = self._log(interest, partition)
         bounds, stable_offset = log.bounds, log.last_stable_offset
@@ -189,6 +190,7 @@ class Reader:
 
     def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
         node, epoch = self._ctx.node.id, max(interest.wanted.current_leader_epoch, NO_EPOCH)
+        # The epoch before leadership (core B.2.5): a client with old metadata gets 74, not 6.
         partition.check_epoch(node, epoch)
         replica_id = self._limits.replica_id
         elsewhere = replica_id < 0 and partition.state.leader != node

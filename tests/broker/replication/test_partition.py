@@ -304,6 +304,17 @@ def test_epochs_fence(epoch: int, code: ErrorCode | None) -> None:
     assert caught.value.code is code
 
 
+def test_an_offline_log_is_refused_before_a_wrong_epoch() -> None:
+    """KAFKA_STORAGE_ERROR, at any epoch that a client names (core E.2)."""
+    bench = Bench()
+    bench.lead(1, 1, 2, 3)
+    bench.log(2).context.offline = OSError("gone")
+    for epoch in (0, 2):
+        with pytest.raises(KafkaError) as caught:
+            bench.partition.check_epoch(2, epoch)
+        assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
 # --- records deleted, waiting ----------------------------------------------------------------------------------------
 
 
