@@ -155,7 +155,10 @@ def _name_of(topic: TopicProduceData, ctx: RequestContext) -> str:
 
 
 def append(entry: Admitted, acks: int, ctx: RequestContext, checked: CheckedRecords | None = None) -> Produced:
-    """Append one partition's batch. Raises LargeBatchError if the batch is large and not `checked`."""
+    """Append one partition's batch (transactions D.1 G9 to G13).
+
+    Raises LargeBatchError if the batch is large and not `checked`.
+    """
     reached_log = False
     try:
         if acks not in (ACKS_ALL, ACKS_NONE, ACKS_LEADER):

@@ -209,7 +209,8 @@ def split_topics(
 ) -> TopicSplit[T]:
     """Split topics by existence and authorization; partitions that do not exist fail, the topic's others pass.
 
-    ``resolve`` returns a copy of a topic with the name for its id (groups B.1), or ``None`` if the id is unknown.
+    ``resolve`` returns a copy of a topic with the name for its id, or ``None`` if the id is unknown. Id, permission,
+    existence: the order of groups B.1 and transactions C.4 O3 to O5.
     """
     split: TopicSplit[T] = TopicSplit()
     image = ctx.cluster.image

@@ -68,7 +68,7 @@ def require_member_id(member_id: str | None) -> None:
 
 
 def topic_error(topic: str, ctx: RequestContext) -> ErrorCode:
-    """Return the error of a topic whose offsets are to be changed: READ is denied, or it is unknown."""
+    """Return the error of a topic whose offsets are to be changed: READ is denied, or it is unknown (groups D.10)."""
     if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.NONE if topic in ctx.cluster.image.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

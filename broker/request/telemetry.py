@@ -167,6 +167,7 @@ class Telemetry:
 
 
 def _complaint(instance: Instance, push: PushTelemetryRequest, most_bytes: int, now_ms: int) -> ErrorCode:
+    # In the order of core H.1; the time of a push counts even if its contents are refused below.
     if instance.terminating:
         return ErrorCode.INVALID_REQUEST
     if instance.asked_ms > instance.pushed_ms or instance.waited(instance.pushed_ms, now_ms):

@@ -187,6 +187,7 @@ class Dispatcher:
         """Decode the request, run it through the middleware, and encode the response."""
         connection = exchange.connection
         try:
+            # core A.2: the header, what SASL allows now (core G.2), key and version; the body only then.
             header = decode_header(exchange.frame)
             if connection.gate is not None:
                 connection.gate.admit(header.api_key)

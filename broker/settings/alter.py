@@ -143,6 +143,7 @@ def _fails_controller(one: Alteration, world: World) -> bool:
 
 def _decide_at_controller(one: Alteration, world: World, incremental: bool) -> Decision:
     try:
+        # core C.4 A10 to A15; whether a topic exists comes within `_validate`, after its values (core C.4 A14).
         _authorize(one, world)
         stored = world.stored(one.type, one.name)
         new = _applied(one, stored) if incremental else _replaced(one)

@@ -36,7 +36,10 @@ class Loggers:
 
     @staticmethod
     def check(name: str, operation: int, value: str | None, *, names_unknown: bool = True) -> None:
-        """Check whether a level may be set or deleted; ``names_unknown``: an unknown operation is named in the error.
+        """Check whether a level may be set or deleted (core C.5).
+
+        ``names_unknown``: an unknown operation is named in the error. The operation comes first, as in
+        RuntimeLoggerManager.validateLogLevelConfigs.
 
         Raises:
             KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for an operation that is never

@@ -91,7 +91,7 @@ def _number(values: Mapping[str, Value], name: str) -> int:
 
 
 def _check_remote(values: Mapping[str, Value], *, tiered: bool, was_remote: bool) -> None:
-    """Check the rules of tiered storage, if the topic enables it."""
+    """Check the rules of tiered storage, if the topic enables it (core C.3, LogConfig.validateTopicLogConfigValues)."""
     if not values["remote.storage.enable"]:
         if was_remote and tiered and not values["remote.log.delete.on.disable"]:
             raise _refused(_DISABLED)

@@ -75,6 +75,7 @@ def check_in_steps(batch: RecordBatch, config: LogConfig, now_ms: int, topic_par
     progress = _Progress()
     try:
         yield from _walk_in_steps(batch, config, now_ms, limit, checks, progress)
+        # As in `validate_append`: bad records (core D.2 V11 to V13) before what cannot be rewritten (core D.2.4).
         checks.finish()
         walked = progress.walked()
         check_rewritable(batch, walked, target)

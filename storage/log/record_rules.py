@@ -110,6 +110,7 @@ class RecordChecks:
         errors = self._errors
         if not errors:
             return
+        # One bad timestamp decides the code, even if other records are bad in another way (core D.2.1).
         if self._bad_timestamps:
             raise RecordsRejectedError(
                 ErrorCode.INVALID_TIMESTAMP,

@@ -312,6 +312,7 @@ class ProducerStates:
         if behind:
             rule = row.M2 if epoch == entry.producer_epoch else row.M1
             raise _refusal(ErrorCode.INVALID_PRODUCER_EPOCH, batch, f"its epoch here is {entry.producer_epoch}", rule)
+        # Only now: an unknown version is reported where the epoch is right (transactions D.6 M0).
         if transaction_version == _UNKNOWN_VERSION:
             raise _refusal(ErrorCode.UNKNOWN_SERVER_ERROR, batch, "its transaction version is -1", row.M0)
         if marker.coordinator_epoch < entry.coordinator_epoch:  # transactions D.6 M3

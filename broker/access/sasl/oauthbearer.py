@@ -33,6 +33,7 @@ class OAuthBearerExchange:
 
     def step(self, token: bytes) -> bytes:
         """See :class:`~broker.access.sasl.exchange.Exchange`."""
+        # An invalid token is no failure yet: the client reads why, and answers with one byte (core G.6.4).
         if self._problem is not None:
             raise Refused(self._problem if token == _GIVEN_UP else None)
         first = _FIRST.fullmatch(token)
@@ -44,6 +45,7 @@ class OAuthBearerExchange:
         except InvalidToken as invalid:
             self._problem = invalid.response
             return self._problem.encode()
+        # After the token, which decides as whom the client may act (core G.6.3).
         wanted = (first["authorization"] or b"").decode("utf-8", "replace")
         if wanted not in ("", identity.name):
             raise Refused(

@@ -71,6 +71,7 @@ def reassign(
 
 
 def _cancel(controller: Controller, topic: Topic, index: int, partition: Partition) -> PartitionChangeRecord | None:
+    # Before the unclean revert: without a reassignment there is nothing to revert (core B.11).
     if not partition.reassigning:
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)

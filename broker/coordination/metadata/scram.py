@@ -66,6 +66,7 @@ def _in_map(names: Iterable[str]) -> list[str]:
 
 
 def _of_name(name: str, mechanism: int) -> KafkaError | None:
+    # The name before the mechanism: core G.11.
     if not name:
         return KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if mechanism not in MECHANISMS.values():
@@ -93,6 +94,7 @@ def describe(image: ClusterImage, names: Sequence[str]) -> Mapping[str, list[Use
 def _described(
     name: str, times: int, stored: Mapping[str, list[UserScramCredentialRecord]]
 ) -> list[UserScramCredentialRecord] | KafkaError:
+    # Twice before missing: the controller counts names before it looks them up (core G.11).
     if times > 1:
         text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
         return KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)

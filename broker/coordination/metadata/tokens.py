@@ -72,6 +72,7 @@ def renew(
         KafkaError: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_OWNER_MISMATCH.
     """
     token = _find(image, rules, proof)
+    # Expired before foreign, the reverse of `expire`: core G.12.3 has 66 before 63, core G.12.4 63 before 66.
     _check_alive(token, now_ms)
     _check_theirs(token, who)
     period_ms = min(rules.expiry_time_ms, period_ms) if period_ms > 0 else rules.expiry_time_ms

@@ -153,7 +153,7 @@ def check_records(count: int) -> None:
 def create_topic(
     controller: Controller, topic: NewTopic, check_configs: CheckConfigs, charge: Charge
 ) -> tuple[CreatedTopic, list[Any]]:
-    """Return the result for one topic and its records (core B.7 T6 to T17)."""
+    """Return the result for one topic and its records (core B.7 T6 to T19)."""
     pause()
     try:
         _check_name(controller, topic.name)
@@ -190,6 +190,7 @@ def _check_policy(controller: Controller, topic: NewTopic, partitions: Sequence[
 
 
 def _check_name(controller: Controller, name: str) -> None:
+    # Existence first, although no invalid name exists: core B.7 T6 wins over the two others.
     if name in controller.image.topics:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     check_topic_name(name)

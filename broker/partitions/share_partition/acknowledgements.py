@@ -94,6 +94,7 @@ def _refusal(
 ) -> ErrorCode | None:
     image = ctx.cluster.image
     topic = None if key.topic_id is None else image.topics_by_id.get(key.topic_id)
+    # The id, the batches, then READ: KafkaApis validates the batches while it collects them (groups D.6).
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     newest = AcknowledgeType.RENEW if features.share_groups_renew_locks(ctx.version) else AcknowledgeType.REJECT

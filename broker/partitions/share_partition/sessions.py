@@ -205,6 +205,7 @@ class ShareSessions:
             raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
 
     def _create(self, key: SessionKey, connection: Connection, wanted: Sequence[Interest]) -> ShareSession:
+        # Even if the new session is refused, the old one is gone (groups D.5 SF1).
         self.remove(key)
         if len({each.key for each in wanted}) < len(wanted):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # duplicate partition in a new session (mustAdd)

@@ -239,6 +239,7 @@ async def _ask(
 async def _coordinator(transactional_id: str, ctx: RequestContext) -> "TransactionCoordinator":
     index = ctx.node.coordinating_partition(TRANSACTION_TOPIC, transactional_id)
     partition = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
+    # First whether there is a coordinator, then whether it can be reached (transactions D.5.3: 15, then 13).
     if partition is None or partition.leader == NO_LEADER:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     node = ctx.cluster.nodes.get(partition.leader)

@@ -197,7 +197,8 @@ class Commits:
         """
         group_id, topic, topic_id = place
         metadata = partition.committed_metadata or ""
-        # Quirk: the limit is in bytes, but UTF-16 units are counted.
+        # Quirk: the limit is in bytes, but UTF-16 units are counted. It comes before the member's epoch, on which the
+        # whole request fails (groups B.1 OC5).
         if utf16_length(metadata) > self._settings.int("offset.metadata.max.bytes"):
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         if check is not None:

@@ -174,6 +174,7 @@ class _Verdicts:
 def _check_owner(state: InFlightState, member: str) -> None:
     if not state.member:
         raise _invalid_state("The batch cannot be acknowledged. The batch is not in the acquired state.")
+    # SharePartition checks the owner of a batch before a change in progress, and that of an offset after it.
     if state.member != member:
         raise _invalid_state("Member is not the owner of batch record")
     if state.changing:

@@ -236,6 +236,7 @@ class ClassicMembers:
             member = group.member(request.member_id, rule)
         else:
             member = group.static_member(request.group_instance_id, request.member_id, rule)
+        # A member that has left this protocol is unknown to it, at any generation (groups C.10.3, groups C.10.4).
         if member.classic is None:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule)
         if request.generation_id != member.epoch:

@@ -87,6 +87,7 @@ class Migration:
     def _member(self, classic: ClassicGroup, member_id: str) -> Member:
         member, epoch = classic.members[member_id], classic.generation
         assignment = read_assignment(member.assignment)
+        # The assignment before the subscription, as ConsumerGroup.fromClassicGroup reads them.
         if assignment is None:
             raise self._malformed(classic)
         if assignment.custom:

@@ -86,6 +86,7 @@ class Heartbeats:
         """
         joins = request.member_epoch == JOINING
         group = self._context.existing_or_new(request.group_id, creates=joins)
+        # The group, its size, the member, its epoch: groups D.1 S2 to groups D.1 S4.
         self._check_size(group, request.member_id)
         known = ShareMember(request.member_id) if joins else group.member(request.member_id)
         known = group.members.get(request.member_id) or known
