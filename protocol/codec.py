@@ -116,6 +116,7 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     Raises:
         BadFrame: the header cannot be read (core A.2.1), or the API key, and so the header version, is unknown.
     """
+    # Key, version, correlation id and the length of the client id: 2 + 2 + 4 + 2 bytes (core A.1.4).
     if len(frame) < 10:
         raise BadFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _HEADER.unpack_from(frame)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-_SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
+_SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24  # of murmur2; the seed is that of Utils.murmur2
 _MASK = 0xFFFFFFFF
 
 

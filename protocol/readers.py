@@ -17,7 +17,7 @@ from protocol.types import ZERO_UUID, Buffer
 from protocol.uvarint import Unreadable, read_uvarint
 
 _ZERO: Final = ZERO_UUID.bytes
-MAX_STRING: Final = 0x7FFF
+MAX_STRING: Final = 0x7FFF  # bytes; a compact string could be longer, and Kafka refuses that (core 0.4)
 SURELY_SHORT: Final = MAX_STRING // 3
 """Most bytes of a string that stays within the limit even if U+FFFD, three bytes of UTF-8, replaces each of them."""
 _INT16: Final = struct.Struct(">h").unpack_from
@@ -107,6 +107,7 @@ def read_compact_string(frame: Buffer, at: int) -> tuple[str, int]:
     """Read a compact string."""
     size = frame[at] - 1
     at += 1
+    # 127 and more have a second byte: a compact length is one more than the size.
     if size > 126:
         size, at = _long_size(frame, at - 1)
     if size < 0:

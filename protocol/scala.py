@@ -11,9 +11,9 @@ from protocol.java import string_hash, table_order
 
 K = TypeVar("K")
 _MASK = 0xFFFFFFFF
-_CAPACITY = 16
-_BITS = 5
-_FEW = 4
+_CAPACITY = 16  # mutable.HashMap.defaultInitialCapacity
+_BITS = 5  # of the hash for each level: 32 places
+_FEW = 4  # Map1 to Map4 are classes of their own, in the order of insertion
 
 
 def topic_partition_hash(place: tuple[str, int]) -> int:

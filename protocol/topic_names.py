@@ -6,7 +6,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.java import utf16_length
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
-_MAX_LENGTH = 249
+_MAX_LENGTH = 249  # Topic.MAX_NAME_LENGTH: 255 of a file name, less a hyphen and five digits
 
 
 def check_topic_name(name: str) -> None:

@@ -37,5 +37,6 @@ def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+        # Five groups of seven bits hold an int32.
         if shift > 28:
             raise Unreadable("a variable-length number is too long")

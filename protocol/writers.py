@@ -24,7 +24,7 @@ _INT32: Final = struct.Struct(">i").pack
 _NULL_INT16: Final = b"\xff\xff"
 _NULL_INT32: Final = b"\xff\xff\xff\xff"
 _NULL_COMPACT: Final = b"\0"
-_MAX_STRING: Final = 0x7FFF
+_MAX_STRING: Final = 0x7FFF  # as for readers: Kafka fails to write a longer one (core 0.4)
 
 
 class Unwritable(ValueError):

@@ -43,7 +43,7 @@ METADATA_TOPIC = "__cluster_metadata"
 _DELETE_SUFFIX = "-delete"
 _FUTURE_SUFFIX = "-future"
 _STRAY_SUFFIX = "-stray"
-_NAME_LIMIT = 255
+_NAME_LIMIT = 255  # of a file name on all common file systems (LogFileUtils, core F.1)
 
 
 class WrongDirectoryError(RuntimeError):

@@ -20,7 +20,7 @@ _KEPT_BYTES = 128 * 1024 * 1024
 """The most that glibc keeps free at the end of its heap."""
 _MMAP_BYTES = 32 * 1024 * 1024
 """The maximum of M_MMAP_THRESHOLD on 64-bit systems: smaller blocks come from the heap."""
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 class Heap:

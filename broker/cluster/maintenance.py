@@ -29,6 +29,7 @@ _log = Logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
 """Bytes that the cleaner reads before other requests are served: a few hundredths of a second."""
 _CLEANER_RESTS_MS = 10
+"""The pause after each piece: the cleaner, in Kafka a thread of its own, takes part of the loop here."""
 
 
 def _never() -> int | None:

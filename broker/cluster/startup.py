@@ -298,7 +298,7 @@ def _metadata_config(settings: BrokerSettings) -> LogConfig:
     return LogConfig(
         cleanup_policy=(),
         retention_ms=-1,
-        max_message_bytes=2**31 - 1,
+        max_message_bytes=2**31 - 1,  # no limit: a batch of the controller is never refused (KafkaMetadataLog)
         segment_bytes=settings.int("metadata.log.segment.bytes"),
         segment_ms=settings.long("metadata.log.segment.ms"),
         internal_segment_bytes=settings.optional_int("internal.metadata.log.segment.bytes") or 0,

@@ -26,6 +26,7 @@ _SOON = 2
 _MOST_LEFT = 20_000
 """The maximum number of requests left to later polls: two minutes without an open page, at 160 requests a second."""
 _MOST_ERRORS = 500
+"""The newest errors that the console keeps: more than a page shows, and a bound while a program retries for hours."""
 Series = list[int]
 Seen = tuple[Raw, Connection | None]
 

@@ -13,11 +13,14 @@ from broker.control.problems import unprocessable
 from control_api.reading import Unfit
 
 MOST_BYTES = 8 * 1024 * 1024
+"""A body of the maximum number of records, 10,000, with 800 bytes each."""
 _LONG_BYTES = 64 * 1024
 """The size above which a body is parsed in steps."""
 _STEP = 64
+"""Elements that are checked between two pauses; asking the clock at each would cost more than the check."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DEEPEST = 64
+"""Deeper than any argument of a command; far below Python's limit of recursion."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _Place = tuple[str, ...]
 

@@ -33,11 +33,13 @@ _log = Logger(__name__)
 FIRST = "1"
 """The id of the cluster of the command line."""
 _MOST = 1000
+"""A bound for programs that forget to delete their clusters."""
 _MOST_ENDED, _MOST_ENDED_BYTES = 32, 64 * 1024 * 1024
 """How many ended clusters are kept for their reports, and how large their journals are together."""
 _CHECKS = 4
 """How often a lease is checked: it ends after at most a quarter more than its time."""
 _LAST_TURNS = 4
+"""Turns of the loop in which the commands that the end has cancelled still send their responses."""
 READABLE = frozenset({"report", "journal list", "journal pcap", "metrics"})
 """What can be read of an ended cluster."""
 

@@ -41,7 +41,7 @@ _RUN = 1000
 Look = Callable[[Raw], bool]
 Place = tuple[Raw, dict[int, Connection]]
 _ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FRAME_BYTES, _ANSWER_BYTES, _FAULT = 0, 1, 3, 4, 5, 6, 7, 8, 9
-_OUTCOME = 10
+_OUTCOME = 10  # the places of a raw entry (`steering/journal/ring.py`)
 
 
 class Pausing(Protocol):
@@ -338,7 +338,7 @@ async def _joined(
     slices, out = Slices(), bytearray(head)
     for at, place in enumerate(places):
         out += (between if at else b"") + show(place)
-        if len(out) > 64 * 1024:
+        if len(out) > 64 * 1024:  # a piece of the HTTP response
             yield bytes(out)
             out.clear()
         await slices.pause()

@@ -28,6 +28,7 @@ from protocol.paths import has, values
 from protocol.types import Message, uuid_text
 
 _MOST_FAULTS, _MOST_HINTS = 20, 5
+"""The newest faults compared with a request, and the hints shown: each comparison decodes, and five are read."""
 _LOOKED_UP = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 _NO_GROUP = frozenset({"Dead", "DEAD"})
 """The state that DescribeGroups returns for an unknown group before version 6 (KIP-1043)."""

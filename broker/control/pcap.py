@@ -25,8 +25,8 @@ from protocol.records.batch import (
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
 """The file header: version 2.4, microseconds, raw IP packets."""
-PORT = 9092
-_SEGMENT_BYTES = 60_000
+PORT = 9092  # at which Wireshark expects Kafka
+_SEGMENT_BYTES = 60_000  # with headers below 65,535, the largest IP packet
 _MOST_SECONDS = 0xFFFFFFFF
 """The format's limit: times after 2106, to which a clock may be advanced, wrap to 1970."""
 _FIN, _SYN, _PUSH, _ACK = 0x01, 0x02, 0x08, 0x10

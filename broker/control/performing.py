@@ -21,6 +21,7 @@ _NOT_RECORDED = frozenset(
 )
 """Verbs that do not change the cluster, or have secret arguments; `scenario run` has its steps recorded instead."""
 _STEP = 256
+"""Elements of an argument that are measured between two pauses."""
 
 
 async def perform(request: ControlRequest, verb: Verb, query: Mapping[str, str]) -> Any:

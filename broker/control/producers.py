@@ -16,7 +16,7 @@ from control_api.answers.producers import ProducerLife, ProducerPlace, Producers
 from control_api.encoding import copied
 from storage.producers.state import ProducerEntry
 
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # in an error message: enough to see a mistyped id
 _LETS_IN = frozenset({"initialised", "begun", "partitions added"})
 _Placed = tuple[tuple[int, int], ProducerEvent]
 

@@ -38,15 +38,15 @@ _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
 _HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
 """Requests that are read for each one shown: most requests of a consumer are polls."""
-_SEARCHED_AT_LEAST = 200
-_MOST_SUBJECTS = 50
+_SEARCHED_AT_LEAST = 200  # so that a short report does not consist of polls alone
+_MOST_SUBJECTS = 50  # as many as in a list of refusals
 _MOST_NAMES = 20
 """The maximum number of hints about names that do not exist."""
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
 """The number of transactional ids drawn, and of requests in each diagram; one group or producer is drawn too."""
 _A_TIME_FROM = 10**11
 """In milliseconds, in 1973: the journal's ``since`` takes smaller numbers for ids of requests."""
-_TIME_OF_DAY = slice(11, 23)
+_TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000: the date is the same in a report
 
 
 class DecodedEntry(NamedTuple):

@@ -15,7 +15,7 @@ from protocol.deferred import dataclass
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
-_MOST_DIGITS = 19
+_MOST_DIGITS = 19  # of 2^63 - 1
 
 
 def number_in(text: str) -> int | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _MOMENT_S = 0.1
+"""How long loading the control plane waits for a first client of the brokers, which else would wait for the loading."""
 
 
 class ControlOptions(Protocol):

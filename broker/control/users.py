@@ -21,7 +21,7 @@ from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 _NAMES: dict[int, Mechanism] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-_SALT_BYTES = 20
+_SALT_BYTES = 20  # as many as a salt of ScramFormatter has (160 bits)
 
 
 @answers("users list")

@@ -24,6 +24,7 @@ from protocol.messages.create_partitions import (
 )
 
 _MOST_ADDED = 10_000
+"""QuorumController.MAX_RECORDS_PER_USER_OP: each partition is a record, and the request one batch (core B.7 T4)."""
 
 
 async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:

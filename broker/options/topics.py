@@ -45,4 +45,5 @@ def topic_option(text: str) -> TopicOption:
             configs[key] += f",{part}"
         else:
             raise OptionError(f"--topic {name} needs KEY=VALUE after the partitions, not {part!r}")
+    # 100,000: more start nowhere, and a mistyped number would fill the memory before it is noticed.
     return TopicOption(name, integer(count, f"--topic {name}", 1, 100_000) if count else None, configs)

@@ -18,7 +18,7 @@ from protocol.log_records.metadata_security import UserScramCredentialRecord
 _OPTION = "--add-scram"
 _SHAPE = "SCRAM-SHA-256=[name=USER,password=PASSWORD]"
 _KNOWN = ("iterations", "name", "password", "salt", "saltedpassword")
-_SALT_BYTES = 20
+_SALT_BYTES = 20  # as many as a salt of ScramFormatter has (160 bits)
 
 
 def scram_user(text: str) -> UserScramCredentialRecord:

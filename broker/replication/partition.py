@@ -22,6 +22,7 @@ from storage.log.large_batches import CheckedRecords
 from storage.log.partition_log import PartitionLog
 
 _MOST_MOVES = 8
+"""Kept for explanations: retention and DeleteRecords of a test move an offset a few times."""
 
 
 class OffsetsMoved(NamedTuple):
@@ -35,6 +36,7 @@ class OffsetsMoved(NamedTuple):
 
 
 _REPLICATION_BYTES = 8 * 1024 * 1024
+"""Read in one piece: a follower that was held may have gigabytes to copy."""
 
 
 def _never(_broker_id: int) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.request.node import Node
 
 _SIZE = struct.Struct(">i")
-_NONCE_BITS = 160
+_NONCE_BITS = 160  # as ScramFormatter.secureRandomString: 20 bytes
 
 
 def token_rules(settings: BrokerSettings) -> Rules | None:

@@ -212,6 +212,7 @@ class Connections(Generic[C]):
     @property
     def roomy(self) -> bool:
         """Whether there is enough memory to allocate the buffer of a large frame before it has arrived."""
+        # A quarter: several frames may be announced before any of them has arrived.
         return self.held_bytes < min(self.budget_bytes // 4, ROOMY_BYTES)
 
     def close(self, *, reset: bool = False) -> None:

@@ -123,6 +123,7 @@ def unsupported_version(correlation_id: int, connection: Connection, versions: t
     low, high = connection.versions.get(ApiKey.API_VERSIONS) or versions
     code = ErrorCode.UNSUPPORTED_VERSION
     if not connection.release.has(Behaviour.API_VERSIONS_RANGE):
+        # The first number is the size of what follows it.
         return [struct.pack(">iihi", 10, correlation_id, code, 0)]
     return [struct.pack(">iihihhh", 16, correlation_id, code, 1, ApiKey.API_VERSIONS, low, high)]
 

@@ -27,6 +27,7 @@ _MOMENTARY = 24
 _MOST_FILES = 512
 """Open log files of a broker."""
 _MOST_CONTROL = 256
+"""Connections to the control plane: tests that share a process have one or two each."""
 _WARNED_EVERY_MS = 10_000
 
 
@@ -65,6 +66,7 @@ def shares(brokers: int, *, on_disk: bool, listeners: int) -> Shares:
 def divided(limit: int, held: int, brokers: int, *, on_disk: bool) -> Shares:
     """Divide a limit of which ``held`` descriptors are permanently in use."""
     free = max(limit - held - SPARE - _MOMENTARY, 0)
+    # An eighth and a quarter of what is free: clients get most of a small limit. Four work even then.
     control = max(min(_MOST_CONTROL, free // 8), 4)
     files = max(min(_MOST_FILES * brokers, free // 4), 4) if on_disk else 0
     return Shares(max((free - control - files) // brokers, 1), files, control)

@@ -61,6 +61,7 @@ def validate(proposed: Mapping[str, str]) -> None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
     values = effective(proposed)
     interval_ms = values["interval.ms"]
+    # ClientMetricsConfigs.MIN_INTERVAL_MS and MAX_INTERVAL_MS.
     if not isinstance(interval_ms, int) or not 100 <= interval_ms <= 3_600_000:
         reason = "interval must be between 100 and 3600000 (1 hour)"
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid value {interval_ms} for interval.ms, {reason}")

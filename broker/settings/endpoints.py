@@ -17,7 +17,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CONTROLLER = "CONTROLLER"
 """The name of the controller's listener, unless `controller.listener.names` gives another."""
 
-_MOST_DIGITS = 9
+_MOST_DIGITS = 9  # so that `int` is not asked about a text of megabytes; a port has five
 
 ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 

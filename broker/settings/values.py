@@ -25,7 +25,7 @@ _AROUND_COMMAS = " \t\n\r\f\v"
 # In Kafka a class must be loadable. Here nothing is loaded; any name with a package is accepted.
 _CLASS = re.compile(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+")
 
-_BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
+_BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}  # without the sign
 
 
 def invalid(name: str, value: str, reason: str) -> str:
@@ -61,6 +61,7 @@ def _boolean(row: Row, text: str) -> Value:
 def _integer(row: Row, text: str) -> Value:
     trimmed = text.strip(BLANKS)
     bits = _BITS[row.type]
+    # Longer ones do not fit, unless they are zeros; of thousands of digits `int` raises another error.
     if _INTEGER.fullmatch(trimmed) and len(trimmed) <= 64:
         number = int(trimmed)
         if -(1 << bits) <= number < 1 << bits:
@@ -143,8 +144,10 @@ def java_double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
+    # The range in which Double.toString writes no exponent.
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
+    # The shortest digits that give the same double; seventeen always do.
     for digits in range(1, 17):
         mantissa, exponent = f"{value:.{digits}e}".split("e")
         if float(f"{mantissa}e{exponent}") == value:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 _SECOND_SIGNAL_EXIT = 130
+"""The exit code of a shell for a process that SIGINT ended (128 + 2)."""
 
 
 def backend_options() -> dict[str, Any]:

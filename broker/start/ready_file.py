@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _HEAD_BYTES = 1 << 20
+"""A ready file has some hundred bytes; of any other file no more than this is read to see that it is none."""
 
 
 class NotAReadyFile(Exception):

@@ -42,6 +42,7 @@ async def further(options: ServeOptions, clock: PushedClock, tasks: TaskGroup, *
 
 def afterwards() -> None:
     """Set up the memory while clients connect: it takes some milliseconds."""
+    # A tenth of a second: after the first requests of a client that waits for the start.
     soon(100, keep_freed_memory)
 
 

@@ -43,7 +43,10 @@ def soon(delay_ms: int, call: Callable[[], object]) -> asyncio.TimerHandle:
 
 
 class Slices:
-    """Splits long work on the event loop into slices, so that other tasks wait for one slice at most."""
+    """Splits long work on the event loop into slices, so that other tasks wait for one slice at most.
+
+    A slice of 250 us is the work of two produced records: a client does not notice that it waited.
+    """
 
     def __init__(self, slice_us: int = 250) -> None:
         self._slice_ns = slice_us * 1000

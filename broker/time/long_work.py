@@ -23,6 +23,7 @@ from protocol import pauses
 
 T = TypeVar("T")
 _SLICE_US = 2000
+"""Longer than other slices: clients wait for the end of a reset anyway, and each switch prolongs it."""
 
 
 class LongWork(Generic[T]):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _CANCELLED_AT_LEAST = 64
+"""Below this, cancelled timers are not worth a new heap; above it, half of the heap has to be cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
 
+# Positions in the header: core D.4.
 LENGTH_POSITION = 8
 LEADER_EPOCH_POSITION = 12
 MAGIC_POSITION = 16
@@ -296,8 +297,8 @@ def checked_batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
 
 # --- zig-zag varints: how a record writes its lengths and deltas ----------------------------------------------------
 
-VARINT_MAX_BYTES = 5
-VARLONG_MAX_BYTES = 10
+VARINT_MAX_BYTES = 5  # 7 bits a byte: 32 bits
+VARLONG_MAX_BYTES = 10  # 64 bits
 _INT32 = 2**32 - 1
 _INT64 = 2**64 - 1
 

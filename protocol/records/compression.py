@@ -39,18 +39,18 @@ DEFAULT_LEVELS: Final = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
 
 _XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2
 _XERIAL_MAGIC_SIZE: Final = 8
-_XERIAL_BLOCK_SIZE: Final = 32 * 1024
+_XERIAL_BLOCK_SIZE: Final = 32 * 1024  # SnappyOutputStream.DEFAULT_BLOCK_SIZE
 _BLOCK_SIZE: Final = Struct(">i")
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_INDEPENDENT_BLOCKS: Final = 0x20
-_LZ4_HIGHEST_LEVEL: Final = 12
+_LZ4_HIGHEST_LEVEL: Final = 12  # of the C library; Kafka's Java one takes up to 17 (core D.4)
 
-_FIRST_GUESS: Final = 64 * 1024
+_FIRST_GUESS: Final = 64 * 1024  # of a decompressed size that is not known: most batches fit
 _OUTPUT_FULL: Final = "failed to write whole buffer"
 """Error text of cramjam for an output buffer that is too small (Rust's WriteZero)."""
-_PIECE: Final = 32 * 1024
-_FLUSHED_AFTER: Final = 4 * 1024 * 1024
+_PIECE: Final = 32 * 1024  # read from a pipe, which holds 64 KiB
+_FLUSHED_AFTER: Final = 4 * 1024 * 1024  # of input; else the stream would hold the whole batch until its end
 _DESCRIPTORS: Final = Path("/dev/fd")
 _MOST_SNAPPY_GROWTH: Final = 64
 """A copy element of snappy takes at least two bytes and yields at most 64."""

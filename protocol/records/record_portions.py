@@ -13,12 +13,14 @@ from protocol.records.errors import DecompressedTooLargeError, MalformedRecordsE
 
 _LONG: Final = 64 * 1024
 """Size in bytes from which on a record is yielded in parts."""
-_SHORT: Final = 4 * 1024
+_SHORT: Final = 4 * 1024  # of a long record that is passed on at once
 _NARROW: Final = 0x7F
 """Largest varint of one byte."""
 _SHORTEST_RUN: Final = 16
 _LONGEST_RUN: Final = 4096
+"""Records of one shape that are compared at once: fewer are faster one by one, more do not become cheaper."""
 _LONGEST_PAUSE: Final = 256
+"""Records before the next attempt at a run, doubled after each that failed: attempts cost little in mixed batches."""
 
 
 class Portion(NamedTuple):

@@ -20,7 +20,7 @@ _BUFFER: Final = 8 * 1024
 _PIECE: Final = 32 * 1024
 _ALL_BITS: Final = 0xFFFF_FFFF
 
-_FRAME_HEADER: Final = 7
+_FRAME_HEADER: Final = 7  # of an lz4 frame without content size: magic, flags, block size, checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _BLOCK_LENGTH: Final = 0x7FFF_FFFF
 _LENGTH: Final = struct.Struct("<I")

@@ -27,7 +27,7 @@ _MOST_RECORDS: Final = 1_000_000
 """Most records in a batch that is compacted."""
 _YIELD_INTERVAL_BYTES: Final = 64 * 1024
 """Most bytes that are processed between two yields."""
-_WHOLE_KEY: Final = 32
+_WHOLE_KEY: Final = 32  # a digest has a byte more, so that no key equals one
 
 
 @dataclass(slots=True)

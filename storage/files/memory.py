@@ -24,6 +24,7 @@ _ADOPT_SHARE = 2
 """... unless they are less than half of the object whose memory they would keep alive."""
 _FIRST_BLOCK = 256
 _LAST_BLOCK = 64 * 1024
+"""Blocks for smaller appends double between these: thousands of files of a cluster stay almost empty."""
 _NO_BLOCK = memoryview(b"")
 
 

@@ -13,7 +13,7 @@ MAX_LONG: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Configuration of a topic's logs.
+    """Configuration of a topic's logs; the defaults are Kafka's (core appendix 2).
 
     `internal_segment_bytes` overrides `segment_bytes`, without its minimum; 0 means not set.
     """

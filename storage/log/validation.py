@@ -66,14 +66,14 @@ _AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
 
 _PREFIX: Final = Struct(">8xi4xb").unpack_from
 """Length field and magic byte of a batch of any magic."""
-_PREFIX_BYTES: Final = 17
+_PREFIX_BYTES: Final = 17  # up to and including the magic byte (core D.4)
 _MAGIC: Final = 16
 _ATTRIBUTES_LOW: Final = 22
 _LENGTH: Final = Struct(">i").unpack_from
 _SHORTEST_LENGTH: Final = 14  # of a magic-0 message
 _MAX_INT: Final = 2**31 - 1
-_SMALL: Final = 16 * 1024
-_MOST_SCRATCH: Final = 4 * 1024 * 1024
+_SMALL: Final = 16 * 1024  # new memory of this size causes no page faults
+_MOST_SCRATCH: Final = 4 * 1024 * 1024  # four times max.message.bytes by default
 
 
 # --- a Produce request's bytes ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from storage.producers.state import BatchRange, ProducerEntry
 
 _VERSION: Final = 1
 _HEADER: Final = Struct(">hIi")
-_CRC_END: Final = 6
+_CRC_END: Final = 6  # the checksum covers what follows it (transactions F.6)
 _ENTRY: Final = Struct(">qhiqiqiq")
 
 

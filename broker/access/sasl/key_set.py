@@ -20,7 +20,9 @@ MISSING_MS = 60_000
 _MOST_MISSING, _LONGEST_ID = 16, 1000
 """The maximum of unknown key ids remembered, and of their length: clients choose the ids freely."""
 _TIMEOUT_S = 10
+"""A login waits for it, and has to fail before its client gives up, after 30 s by default."""
 _MOST_BYTES = 1024 * 1024
+"""A key takes one or two KB: an issuer has far fewer, and an endless page is not read to its end."""
 Key = Mapping[str, Any]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from broker.access.sasl.exchange import Identity, Refused
 
-_PARTS = 3
+_PARTS = 3  # authorization id, user, password (RFC 4616)
 _FAILED = "Authentication failed: "
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-_MAGIC = 0xFEEDFEED
+_MAGIC = 0xFEEDFEED  # of JKS; a PKCS12 store begins with an ASN.1 sequence
 _KEY, _CERTIFICATE = 1, 2
 _WHITENER = b"Mighty Aphrodite"
 _SHA1_BYTES = 20

@@ -132,6 +132,7 @@ def _call_of(places: defaultdict[tuple[int, str], list[Call]], event: Event) -> 
         return None
     here = places.get((event.connection, event.api), [])
     at = bisect_right(here, event.at_ms, key=lambda call: call.entry.at_ms)
+    # Twenty back: an event is noted while its request is handled, and a connection has few that overlap.
     near = [call for call in here[max(at - 20, 0) : at] if call.ends_ms + 1 >= event.at_ms]
     fitting = [call for call in near if event.error is None or call.error == event.error]
     # Of several requests within the millisecond, the first without an event.

@@ -16,6 +16,7 @@ from control_api.answers.diagrams import Lane, LaneKind
 from control_api.spelling import plain
 
 MOST_CLIENTS, MOST_LOGS, MOST_APART = 10, 6, 4
+"""Lanes that fit beside each other on a screen; up to MOST_APART client ids are shown apart by connection."""
 _TRANSACTION = frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"})
 _GROUP = frozenset(
     {

@@ -17,7 +17,7 @@ _MOST_IN_TURN = 20
 """The maximum number of steps back in which an equal offset commit is searched for folding."""
 _GAP_MS = 5000
 """The shortest pause that is drawn as a gap."""
-_MOST_APPENDS = 3
+_MOST_APPENDS = 3  # drawn of one request; the others are counted in one line
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 

@@ -173,6 +173,7 @@ _NEEDS = {(ELR_VERSION, 1): 23}
 
 
 _LEAST_METADATA = 7
+"""3.3-IV3, the first level at which features are stored at all."""
 
 
 def _missing(update: FeatureUpdate, levels: Mapping[str, int]) -> str | None:

@@ -158,7 +158,7 @@ def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float,
     called, most = integral
     if value > most:
         raise _invalid(f"Proposed value for {key} is too large for {called}.")
-    if abs(math.fmod(value, 1.0)) > 1e-6:
+    if abs(math.fmod(value, 1.0)) > 1e-6:  # ClientQuotaControlManager allows for the rounding of a double
         raise _invalid(f"{key} cannot be a fractional value.")
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 # the decision and the completion, but nothing in between.
 
 _MOST_NOTES = 10_000
+"""As many as the timelines keep events (`steering/timelines/event_log.py`), which are made of these."""
 What = Literal["written", "failed", "left out", "held", "released"]
 
 

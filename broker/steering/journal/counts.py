@@ -42,7 +42,7 @@ class Counts:
             self.latencies[key] = [0] * (len(LATENCY_BOUNDS_NS) + 1)
         totals.requests += 1
         totals.took_ns += took_ns
-        totals.in_bytes += in_bytes + 4
+        totals.in_bytes += in_bytes + 4  # with the size field, as `out_bytes` has it
         totals.out_bytes += out_bytes
         self.latencies[key][bisect_left(LATENCY_BOUNDS_NS, took_ns)] += 1
 

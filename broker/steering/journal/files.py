@@ -129,7 +129,7 @@ def _whole(file: int) -> int:
     """Return the size of a file up to and including its last newline."""
     end = os.fstat(file).st_size
     while end > 0:
-        begin = max(0, end - 64 * 1024)
+        begin = max(0, end - 64 * 1024)  # read backwards in pieces: an entry may be megabytes long
         newline = os.pread(file, end - begin, begin).rfind(b"\n")
         if newline >= 0:
             return begin + newline + 1

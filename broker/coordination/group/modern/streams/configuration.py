@@ -189,7 +189,7 @@ def _invalid(message: str) -> Refusal:
     return Refusal(ErrorCode.STREAMS_INVALID_TOPOLOGY, *STREAMS_TOPOLOGY, message)
 
 
-_NAMED_TOPICS = 3
+_NAMED_TOPICS = 3  # in a status; the others are counted (groups E.4.1)
 
 
 class Status(IntEnum):
