@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 VERSION = 1
 _MOST_BYTES = 8 * 1024 * 1024
+"""The largest body that the control plane accepts."""
 _SUCH = '{"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COORDINATOR"}}'
 
 

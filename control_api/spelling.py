@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-_MOST_NAMED = 16
+_MOST_NAMED = 16  # names that fit on two lines; of more, the similar ones are named
 
 
 def closest(misspelt: str, names: Iterable[str]) -> str | None:
@@ -10,7 +10,7 @@ def closest(misspelt: str, names: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only for an error message
 
     by_case = {name.lower(): name for name in reversed(list(names))}
-    matches = difflib.get_close_matches(misspelt.lower(), list(by_case), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(misspelt.lower(), list(by_case), n=1, cutoff=0.6)  # the default of difflib
     return by_case[matches[0]] if matches else None
 
 

@@ -20,7 +20,7 @@ from pipeline.directory import Paths
 from pipeline.locations import Location, files_below, is_file, locate, open_file
 from pipeline.schemas import JOURNAL
 
-CHUNK_BYTES: Final = 8 * 1024 * 1024
+CHUNK_BYTES: Final = 8 * 1024 * 1024  # parsed at once: memory stays bounded, calls of the parser few
 
 _NAME: Final = re.compile(r"wire-(.+)-(\d{6,})\.jsonl(\.open)?$")
 _HEAD: Final = pa.schema([field for field in JOURNAL if field.name not in {"request", "response", "file", "damage"}])

@@ -173,6 +173,7 @@ def encode_response_body(key: int, version: int, response: Any) -> Parts:
 
 def with_response_header(key: int, version: int, correlation_id: int, body: Parts) -> Parts:
     """Put size and header before an encoded body, which makes the result of :func:`encode_response`."""
+    # Quirk: ApiVersions never has tags here, so that a client can read an error in any version (core A.1.6).
     flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
     head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
     return [_SIZE.pack(len(head) + sum(map(len, body))), head, *body]

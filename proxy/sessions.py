@@ -13,10 +13,10 @@ from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_request, is_flexible
 from protocol.messages.fetch import FetchRequest
 
-_FIRST_WITH_SESSIONS, _LAST_WITH_REPLICA_ID = 7, 14
+_FIRST_WITH_SESSIONS, _LAST_WITH_REPLICA_ID = 7, 14  # versions of Fetch
 _IDS = struct.Struct(">ii")
 _ID = struct.Struct(">i")
-_MOST_SESSIONS = 10_000
+_MOST_SESSIONS = 10_000  # ten times what a broker keeps by default; the oldest has ended there
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from simulator.clients.client import Client, World
 from simulator.loop import sleep_ms
 
-_REST_MS = 500
+_REST_MS = 500  # before a client tries again: longer than an election, shorter than a fault
 
 
 class Actor:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from simulator.program import CURRENT
 
-_HIGH_WATER = 64 * 1024
+_HIGH_WATER = 64 * 1024  # asyncio's own default
 
 
 class ClientLink(Protocol):

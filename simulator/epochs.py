@@ -9,7 +9,7 @@ from simulator.cluster import Servers
 from simulator.history import Place
 from simulator.loop import sleep_ms
 
-_MOVES_MS = 100
+_MOVES_MS = 100  # between two moves: enough for a marker on its way to meet the next leader
 
 
 async def validate_on_all_replicas(

@@ -37,7 +37,7 @@ from simulator.plan import (
 from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
-_MOST_LATE_US = 12_000_000
+_MOST_LATE_US = 12_000_000  # beyond the clients' timeout of 5 s: they have sent the request again by then
 
 
 Step = Callable[[Fault, Random], Coroutine[Any, Any, None]]

@@ -20,8 +20,8 @@ from simulator.program import CURRENT, refuse
 from simulator.trace import Trace
 from simulator.wire_log import WireLog
 
-FASTEST_US, SLOWEST_US = 200, 3_000
-_CHOPPED_ONE_IN = 40
+FASTEST_US, SLOWEST_US = 200, 3_000  # a local network, with answers that overtake each other
+_CHOPPED_ONE_IN = 40  # often enough that each run has frames in pieces, rarely enough to stay fast
 HOST = "127.0.0.1"
 
 

@@ -18,7 +18,7 @@ from simulator.clients.transaction_prober import TRANSACTION_PROBER, Transaction
 
 SOURCE, OTHER, TARGET = "a", "b", "copies"
 COPIERS = "copiers"
-_END_MS = 60_000
+_END_MS = 60_000  # twice the default request.timeout.ms: what still waits then waits for ever
 CONSUMER, SHARE, RULES, STREAMS = "consumer", "share", "rules", "streams"
 STANDBYS = "group.streams.num.standby.replicas"
 ISOLATION = ("read_committed", "read_uncommitted")

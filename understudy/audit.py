@@ -12,7 +12,7 @@ FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
 DEFAULT_PAUSE_S = "10"
 _LONGEST_PAUSE_S = 86_400
-_LONGEST_BUCKET_S = 31_622_400
+_LONGEST_BUCKET_S = 31_622_400  # a leap year
 
 
 def _check_follow(parser: Parser, arguments: Namespace) -> None:

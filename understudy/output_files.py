@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_HEAD_BYTES: Final = 4096
+_HEAD_BYTES: Final = 4096  # in which every report names its program
 _OWN: Final = re.compile(
     rb"\A(?:<!doctype html>.{0,200}<meta name=generator content='understudy"
     rb"|\{\s*\"generator\": \"understudy "

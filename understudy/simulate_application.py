@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PROGRAM = "understudy simulate"
-_STORY = 40
+_STORY = 40  # lines: a screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from control_api.verb import Verb
 from control_api.verbs import BY_NAME
 from understudy.errors import ControlError, Unreachable
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 30_000  # longer than any command but those that wait, whose own timeout is added
 
 
 @dataclass(frozen=True, slots=True)

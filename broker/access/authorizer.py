@@ -27,7 +27,7 @@ _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS}),
 }
 """Operation -> the operations of an ACL that imply it."""
-_SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType first checks a resource of this name
+_SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType first checks this name (core G.7.5)
 
 
 ANONYMOUS = "User:ANONYMOUS"

@@ -88,7 +88,7 @@ def _refused_partitions(
 
 
 def _may_write(topic: str, ctx: RequestContext) -> bool:
-    """Whether a client may add the topic; internal topics are Kafka's own, which clients add by AddOffsetsToTxn."""
+    """Whether a client may add the topic; internal ones count as denied (transactions C.1.1 P2)."""
     return topic not in INTERNAL_TOPICS and ctx.authorized(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 

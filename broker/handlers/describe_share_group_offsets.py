@@ -44,6 +44,7 @@ async def _describe(
 ) -> DescribeShareGroupOffsetsResponseGroup:
     try:
         require_share_groups(ctx)
+        # The refusal has no message, unlike that of ShareGroupDescribe (groups D.10).
         require_group(AclOperation.DESCRIBE, group.group_id, ctx, named=False)
         if group.topics is None:
             topics = await _all_topics(group.group_id, ctx)

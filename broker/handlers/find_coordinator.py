@@ -56,6 +56,7 @@ def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
 
 def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
     """Return the internal topic whose partition leader is the coordinator of the key (core B.6)."""
+    # Whether the coordinator has loaded is not checked: it answers 14 itself (transactions C.9).
     if key_type == _GROUP:
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, key):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -66,7 +67,7 @@ def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
         return TRANSACTION_TOPIC
     share = key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
     if not share or not _is_share_partition(key):
-        raise KafkaError(ErrorCode.INVALID_REQUEST)
+        raise KafkaError(ErrorCode.INVALID_REQUEST)  # of the whole request, with the default text (core B.6.3)
     return SHARE_TOPIC
 
 

@@ -19,6 +19,7 @@ async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatRes
             request.group_id, ctx, lambda machine, now_ms, to: machine.heartbeat(request, now_ms, to)
         )
     except KafkaError as error:
+        # Quirk, on purpose: the member stays, and its next heartbeat is decided on (groups 0.6.4).
         if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return HeartbeatResponse()
         raise

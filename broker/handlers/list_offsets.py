@@ -116,7 +116,7 @@ async def _answer(
 
 
 def _is_behind(partition: ReplicatedPartition, log: PartitionLog) -> bool:
-    """Whether a new leader's high watermark is still below the start offset of its epoch (KIP-207).
+    """Whether a new leader's high watermark is still below the start offset of its epoch (KIP-207, transactions D.12).
 
     Consumers may have read further on the previous leader.
     """

@@ -24,7 +24,7 @@ async def handle(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDel
     """Delete committed offsets of topics that no member subscribes to (transactions E.4)."""
     require_group(AclOperation.DELETE, request.group_id, ctx)
     split = split_topics(request.topics, ctx)
-    # Even without any topic left: an unknown group is refused before topics are.
+    # Even without any topic left: an unknown group is refused before topics are (transactions E.4).
     wanted = request.changed(topics=split.passed)
     response: OffsetDeleteResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)

@@ -35,7 +35,7 @@ async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> Share
     shares.sessions.acknowledge(key, request.share_session_epoch)
     known = ctx.cluster.image.topics_by_id
     if ctx.node.authorizer is not None and any(topic.topic_id not in known for topic in request.topics):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka passes a topic without a name to its authorizer
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a topic without a name, for Kafka's authorizer (groups D.6)
     results = await Acknowledging(request, ctx, shares, group_id, member_id).written()
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)

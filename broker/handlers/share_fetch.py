@@ -63,7 +63,7 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     answers: list[Answer] = []
     writing, failed_already = None, False
     if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
-        # The fetch does not wait until they are written: it sees records that they release only if it has to wait.
+        # The fetch does not wait until they are written: it gets what they release only if it waits (groups D.5 SF2).
         acknowledging = Acknowledging(request, ctx, shares, group_id, member_id)
         writing, failed_already = asyncio.ensure_future(acknowledging.written()), acknowledging.failure is not None
     try:

@@ -34,6 +34,8 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
     ):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    # A set: quirks not copied are a partition that is named twice, and a marker whose partitions are all elsewhere, for
+    # which Kafka may never answer (transactions C.5.6).
     outstanding = {(number, place) for number, marker in enumerate(request.markers) for place in _places(marker)}
     answered, slices = asyncio.Event(), Slices()
 

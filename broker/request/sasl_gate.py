@@ -138,6 +138,7 @@ class Gate:
             self.state = State.OVER
             return names
         if self.ready:
+            # Quirk: the handshake is answered, and the connection closed at the next frame (core G.5.3).
             self._other_mechanism = mechanism != self._mechanism
         self._mechanism = mechanism
         self._exchange = mechanisms.begin(mechanism, self._settings, self._listener, self._credentials)

@@ -25,7 +25,7 @@ COMPRESSION_TYPES = (4, 3, 1, 2)
 """Compression types accepted for pushes, in order of preference: zstd, lz4, gzip, snappy; 0 (none) always is."""
 
 DEFAULT_INTERVAL_MS = 300_000
-"""The default push interval, which is also the longest."""
+"""The default push interval; quirk: also the longest, since the minimum is taken with it (core H.1.3)."""
 _LEAST_IDLE_MS = 60_000
 """An instance expires after so long without a request, or after three push intervals if those are longer (core H.1)."""
 _RESERVED_IDS = (ZERO_UUID, UUID(int=1))
@@ -103,7 +103,7 @@ class Telemetry:
     def ask(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
         """Answer GetTelemetrySubscriptions: return the client's instance.
 
-        Quirk: a request allowed early because of a wrong push does not allow the next push.
+        Quirk: a request allowed early because of a wrong push does not allow the next push (core H.1.2).
 
         Raises:
             KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless the last push failed with

@@ -28,7 +28,7 @@ _ELR_SETTING = "min.insync.replicas"
 _ALTERABLE = frozenset(
     {ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP}
 )
-# Quirk: lists of client metrics do not support APPEND.
+# Quirk: lists of client metrics do not support APPEND (core C.4 A11).
 _SPLITTABLE: Mapping[int, Mapping[str, Row]] = {
     ConfigResourceType.TOPIC: TOPIC,
     ConfigResourceType.BROKER: BROKER,
@@ -291,7 +291,7 @@ def _applied(one: Alteration, stored: Mapping[str, str], *, distinct: bool = Tru
             row = _SPLITTABLE.get(one.type, {}).get(name)
             if row is None or row.type is not ConfigType.LIST:
                 raise _config(f"Can't {operation.name} to key {name} because its type is not LIST.")
-            # Quirk: APPEND to a key that is not set starts from the table's default, not from the broker's value.
+            # Quirk: APPEND to an unset key starts from the table's default, not the broker's value (core C.4.2).
             start = stored.get(name, shown(row.default) or "")
             new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT, distinct=distinct)
     return new

@@ -16,7 +16,7 @@ from pipeline.transfer.wire import WireError
 from protocol.partitioner import partition_for
 from protocol.records.records import Header, Record, build_batch
 
-_CHUNK_BYTES = 64 << 10
+_CHUNK_BYTES = 64 << 10  # what a pipe holds
 PROGRAM = "understudy produce"
 
 

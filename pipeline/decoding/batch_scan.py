@@ -52,7 +52,7 @@ SMALLEST_MESSAGE: Final = 26
 """Bytes of a magic-0 message without key and value."""
 MAGIC_POSITION: Final = 16
 
-_LARGE: Final = 32 * 1024 * 1024
+_LARGE: Final = 32 * 1024 * 1024  # beyond any batch but one that a damaged length announces
 _LENGTH: Final = Struct(">i")
 _COLUMNS: Final = np.arange(BATCH_HEADER_SIZE)
 

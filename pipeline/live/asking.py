@@ -23,7 +23,7 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
 
 Place = tuple[str, int]
-_WITH_TOPIC_IDS: Final = 12
+_WITH_TOPIC_IDS: Final = 12  # version of Metadata
 _ABOUT_TRANSACTIONS: Final = (ApiKey.DESCRIBE_PRODUCERS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_TRANSACTIONS)
 
 

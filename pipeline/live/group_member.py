@@ -14,8 +14,8 @@ from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitReq
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 _JOINING, _LEAVING = 0, -1
-_REBALANCE_TIMEOUT_MS: Final = 60_000
-_PATIENCE_S: Final = 30.0
+_REBALANCE_TIMEOUT_MS: Final = 60_000  # longer than a batch of the command takes
+_PATIENCE_S: Final = 30.0  # with a coordinator that loads or moves
 _PAUSE_S: Final = 0.1
 _TOO_OLD: Final = "--group needs brokers with the consumer protocol of KIP-848, Kafka 4.0 or newer"
 _NO_ID: Final = str(UUID(int=0))

@@ -16,10 +16,10 @@ from protocol.topic_names import complaint_of
 
 __all__ = ["EARLIEST", "LATEST", "Member", "TopicReader", "no_broker", "read_committed", "records_of"]
 
-_PARTITION_BYTES: Final = 1 << 20
-_WAIT_MS: Final = 250
+_PARTITION_BYTES: Final = 1 << 20  # max.partition.fetch.bytes of Kafka's consumer
+_WAIT_MS: Final = 250  # of all brokers together, so that a record is shown within half a second
 _PAUSE_S: Final = 0.1
-_MOST_TRIES: Final = 30
+_MOST_TRIES: Final = 30  # three seconds with these pauses: an election takes less
 _READ_COMMITTED: Final = 1
 
 

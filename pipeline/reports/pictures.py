@@ -11,10 +11,10 @@ from pipeline.rendering.plots import BLUE, ORANGE, PLAIN, RED, Picture
 from pipeline.rendering.text import formatted, size_text
 from pipeline.reports.answers import Report
 
-MOST_BARS: Final = 15
+MOST_BARS: Final = 15  # what can be read in one picture; the tables have all
 MOST_TOPICS: Final = 4
-MOST_LINES: Final = 8
-_WIDEST: Final = 32
+MOST_LINES: Final = 8  # as many colours
+_WIDEST: Final = 32  # characters of a label
 
 Rows = Sequence[dict[str, Any]]
 

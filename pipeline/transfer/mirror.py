@@ -17,7 +17,7 @@ from storage.checkpoints import (
 )
 from storage.log.segment import LOG_SUFFIX, offset_name
 
-SEGMENT_BYTES = 1 << 30
+SEGMENT_BYTES = 1 << 30  # the default of segment.bytes
 
 
 def mirror(

@@ -18,7 +18,7 @@ from pipeline.transfer.tasks import Run, Task
 from pipeline.workers import settle
 
 ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
-_HASHED: Final = 1_000_000
+_HASHED: Final = 1_000_000  # shares of which a sample takes some: to a millionth
 
 
 def on_spark(spark: SparkSession) -> Run:

@@ -13,8 +13,8 @@ from uuid import UUID
 HEADERS: Final = {"key": "__key_schema_id", "value": "__value_schema_id"}
 _ID: Final = 0
 _GUID: Final = 1
-_ID_END: Final = 5
-_GUID_END: Final = 17
+_ID_END: Final = 5  # a magic byte and an int32
+_GUID_END: Final = 17  # a magic byte and 16 bytes
 
 
 class Framed(NamedTuple):

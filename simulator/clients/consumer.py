@@ -24,10 +24,10 @@ from protocol.records.records import read_records
 from simulator.clients.client import GROUP, RETRIABLE, Client, Lost, first_error
 from simulator.history import Place
 
-HEADER_BYTES = 61
-SESSION_TIMEOUT_MS = 6_000
+HEADER_BYTES = 61  # of a batch (core D.4)
+SESSION_TIMEOUT_MS = 6_000  # group.min.session.timeout.ms: sessions end within a run
 REBALANCE_TIMEOUT_MS = 6_000
-HEARTBEAT_US = 1_500_000
+HEARTBEAT_US = 1_500_000  # a quarter of the session, so that one lost heartbeat does not end it
 FETCH_WAIT_MS = 400
 Records = list[tuple[int, bytes]]
 

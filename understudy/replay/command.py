@@ -10,7 +10,7 @@ from understudy.replay import journal
 from understudy.replay.scenario import Replay, Selection, text_of
 
 PROGRAM = "understudy scenario"
-_MOST_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 8 * 1024 * 1024  # the largest body that `scenario run` accepts
 
 
 def main(argv: Sequence[str]) -> int:

@@ -158,6 +158,7 @@ def create_topic(
     try:
         _check_name(controller, topic.name)
         check_configs(topic.configs)
+        # Also for ValidateOnly, whose result has an id that no topic gets (core B.7.2).
         topic_id = controller.new_uuid()
         if topic.assignments:
             partitions = _assigned(controller, topic, topic_id)
@@ -194,6 +195,7 @@ def _check_name(controller: Controller, name: str) -> None:
     if name in controller.image.topics:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     check_topic_name(name)
+    # Quirk: two colliding names in one request pass; only existing topics are compared (core B.7 T8).
     if may_collide(name):
         others = controller.image.colliding_names.get(colliding_form(name))
         if others:

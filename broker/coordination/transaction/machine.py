@@ -177,7 +177,8 @@ class TransactionMachine:
                 _FENCED_BY_INIT.source,
                 "the open transaction is aborted first",
             )
-            # The epoch of the abort is not the caller's: its retry gets the next one.
+            # The epoch of the abort is not the caller's: its retry gets the next one. Quirk: the expected epoch is not
+            # compared, so a zombie with the right id aborts the open transaction (transactions A.2 I5).
             return self._fence(stored, now_ms, to, _FENCED_BY_INIT, (Reply(to, again),), again)
         assignment = assign(stored, expected)
         record = self._steps.initialised(stored, assignment, timeout_ms, now_ms)
@@ -213,6 +214,7 @@ class TransactionMachine:
         # A client sends partitions again whose response was lost: nothing is written twice.
         if stored.state is _S.ONGOING and stored.partitions is not None and partitions <= stored.partitions:
             return Outcome(effects=(Reply(to, None),))
+        # Quirk: an empty list begins a transaction, too (transactions B.3).
         record = self._steps.added(stored, partitions, client_transaction_version, now_ms)
         if stored.state is _S.ONGOING:
             return self._written(record, to, (Reply(to, None),), ADDED)
@@ -228,6 +230,7 @@ class TransactionMachine:
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS, for all partitions.
         """
+        # Unlike for additions, a pending transition is not looked at (transactions C.1.3).
         stored = self._known(name, "transactions C.1.3 V3", KIP_890)
         check_producer_id(stored, producer.producer_id, "transactions C.1.3 V4", KIP_890)
         check_epoch(stored, producer.producer_epoch, "transactions C.1.3 V5", KIP_890)
@@ -249,6 +252,7 @@ class TransactionMachine:
             Refusal: see :mod:`broker.coordination.transaction.rules`.
             KafkaError: if the epochs are exhausted and no producer id could be allocated.
         """
+        # By the version of the request alone, at any level of transaction.version (transactions C.3.2).
         newer = client_transaction_version >= TV2
         stored = self._known(
             name, *(("transactions C.3.2 U2", KIP_890) if newer else ("transactions C.3.1 T3", KIP_98))

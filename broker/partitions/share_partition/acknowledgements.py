@@ -106,7 +106,10 @@ def _refusal(
 
 
 def _valid(batches: Sequence[Acknowledgement], newest: int, *, renews: bool) -> bool:
-    """Return whether the batches are valid (``validateAcknowledgementBatches``); adjacent ones may share an offset."""
+    """Return whether the batches are valid (``validateAcknowledgementBatches``).
+
+    Quirk: adjacent ones may share an offset (groups D.6).
+    """
     before = -1
     for first, last, types in batches:
         count_differs = len(types) > 1 and len(types) != last - first + 1

@@ -30,7 +30,7 @@ _base_offset = attrgetter("base_offset")
 
 
 def failed(interest: Interest, code: ErrorCode) -> PartitionData:
-    """Return a partition with an error and no records; it has no error message (groups D.5 SF9)."""
+    """Return a partition with an error and no records; quirk: the error has no message (groups D.5 SF9)."""
     return PartitionData(interest.key.partition, code, records=b"")
 
 

@@ -15,7 +15,7 @@ INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 2**31 - 1
 
 
 class SessionKey(NamedTuple):
-    """Group id and member id; whether the group has the member is not checked."""
+    """Group id and member id. Quirk: whether the group has the member is not checked (groups D.4.1)."""
 
     group_id: str
     member_id: str
@@ -91,7 +91,7 @@ class Round:
 
 @dataclass(slots=True)
 class _Newest:
-    """The newest session of a connection, the only one that ends with the connection.
+    """The newest session of a connection, the only one that ends with the connection (quirk, groups D.4.3).
 
     ``stale``: a session of the connection was removed, so none ends with it (Kafka's ``SessionKeyAndState``).
     """

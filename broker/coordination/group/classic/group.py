@@ -257,7 +257,7 @@ class ClassicGroup:
         self.pending_sync.discard(member_id)
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> Member:
-        """Give a static member another id; the rest is kept, also client id and host (groups A.6).
+        """Give a static member another id; the rest is kept. Quirk: also client id and host (groups A.6.1).
 
         Quirk: an old id that has not sent its SyncGroup stays in ``pending_sync``.
         """

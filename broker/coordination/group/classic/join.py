@@ -83,6 +83,7 @@ class Joining:
             self._new_member(builder, group, ask)
         else:
             self._known_member(builder, group, ask)
+        # Quirk: even after a refusal, so that a failed first join leaves an Empty group (groups A.4 J5).
         if created:
             builder.record(group.creation_record())
             self._undo_create_on_append_error(builder, group, reply_to, replaced)

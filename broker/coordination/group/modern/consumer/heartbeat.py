@@ -203,6 +203,7 @@ class Heartbeats:
         Raises:
             KafkaError: UNRELEASED_INSTANCE_ID if the holder has not left, and both use the consumer protocol.
         """
+        # Quirk: a member that joins again under its own member id is refused, too (groups C.4 H4).
         if held.classic is None and not classic and not group.away(held):
             raise Refusal(
                 ErrorCode.UNRELEASED_INSTANCE_ID,

@@ -159,7 +159,7 @@ class ConsumerGroups:
         """Do nothing: no request to a consumer group is parked."""
 
     def loaded(self, builder: OutcomeBuilder) -> None:
-        """Start a session for each member, with the consumer protocol's timeout under either protocol (groups C.11).
+        """Start a session for each member. Quirk: with the consumer protocol's timeout under either one (groups C.11).
 
         The time to revoke partitions is limited under either protocol as well.
         """

@@ -36,6 +36,7 @@ class MemberRemoval:
             member = group.static_member(request.instance_id, request.member_id, CONSUMER_LEAVE.row(" L2"))
         if request.instance_id is not None and request.member_epoch == LEAVING_STATIC:
             builder.member(group, AWAY, member)
+            # Its session goes on: the member keeps its partitions until then, unless it returns (groups C.3 L3).
             away = replace(member, epoch=LEAVING_STATIC, assigned=_undated(member.assigned), revoking={})
             builder.record(away.current_record(group.group_id))
             members = [away if each.member_id == away.member_id else each for each in group.members.values()]

@@ -21,7 +21,7 @@ class State(StrEnum):
 
     @property
     def filter_name(self) -> str:
-        """The name in a ListGroups filter; "not_ready" differs from the lower-case form of "NotReady"."""
+        """The name in a ListGroups filter. Quirk: "not_ready", where lower case gives "notready" (groups A.13)."""
         return "not_ready" if self is State.NOT_READY else self.value.lower()
 
 
