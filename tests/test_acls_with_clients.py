@@ -72,7 +72,7 @@ def produced(producer: Producer) -> str | None:
     """What becomes of a record for the topic orders: nothing, or the name of an error."""
     reports: list[KafkaError | None] = []
     producer.produce("orders", b"v", on_delivery=lambda error, _message: reports.append(error))
-    producer.flush(10)
+    producer.flush(60)
     (error,) = reports
     return None if error is None else str(error.name())
 

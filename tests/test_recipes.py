@@ -90,7 +90,7 @@ def staged(broker_with: BrokerWith) -> Iterator[Server]:
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("orders", b"open", partition=0)
-    producer.flush(20)
+    producer.flush(60)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
     consumer.subscribe(["orders"])
     until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment")
@@ -160,7 +160,7 @@ def test_the_clusters_for_suites_of_clients_are_as_the_page_promises(command: st
         ids = [0, 1, 2] if "--brokers 0,1,2" in command else [1, 2, 3]
         assert sorted(admin.list_topics(timeout=60).brokers) == ids
         admin.create_topics([kafka.NewTopic("t", 1)])["t"].result(60)
-        topic = until(lambda: admin.list_topics("t", timeout=20).topics["t"].partitions.get(0), "the topic")
+        topic = until(lambda: admin.list_topics("t", timeout=60).topics["t"].partitions.get(0), "the topic")
         assert sorted(topic.replicas) == ids
         failures: list[Any] = []
         producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})

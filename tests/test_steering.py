@@ -143,7 +143,7 @@ def staged(server: Server, task: str) -> Iterator[str]:
             producer.init_transactions(60)
             producer.begin_transaction()
             producer.produce("orders", b"open", partition=0)
-            producer.flush(20)
+            producer.flush(60)
         if "groups" in task and '"match"' not in task and "offsets" not in task:
             server.make_coordinators()
             consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})

@@ -31,7 +31,7 @@ def transactor(plane: ControlPlane, name: str = "x", **settings: Any) -> Produce
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"one", partition=0)
-    producer.flush(10)
+    producer.flush(60)
     return producer
 
 
@@ -196,7 +196,7 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     page.sees("will be held at markers")
     later = transactor(plane, "y")
     later.produce("t", b"two", partition=1)
-    later.flush(10)
+    later.flush(60)
     later.commit_transaction(60)
     page.row("y", "PrepareCommit", "held")
     ends = [plane.kafka.topics["t"].partitions[number].records()[-1].control for number in (0, 1)]
@@ -301,7 +301,7 @@ def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> Non
     evil = "<img src=x onerror=window.hit=1><b class=hit>'\"&amp;"
     producer = transactor(plane, evil, **{"client.id": evil})
     producer.produce("t", evil.encode(), key=evil.encode(), partition=0)
-    producer.flush(10)
+    producer.flush(60)
     reader = {
         "bootstrap.servers": plane.bootstrap,
         "group.id": evil,

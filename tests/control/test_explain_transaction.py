@@ -135,7 +135,7 @@ def test_a_real_zombie_can_be_explained(plane: ControlPlane) -> None:
     old.init_transactions(60)
     old.begin_transaction()
     old.produce("t", b"v", partition=0)
-    old.flush(10)
+    old.flush(60)
     new = Producer({**conf, "client.id": "new"})
     new.init_transactions(60)
     with pytest.raises(KafkaException):

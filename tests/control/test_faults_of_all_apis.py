@@ -79,7 +79,7 @@ class Walk:
 
     def ask(self) -> Wire:
         """A new connection on which the sample request has been sent."""
-        wire = self.kafka.wire(patience_s=5)
+        wire = self.kafka.wire()
         wire.send(self.api.key, self.version, request_of(self.api, self.topic_id))
         return wire
 

@@ -47,11 +47,11 @@ def busy(plane: ControlPlane) -> ControlPlane:
     producer.begin_transaction()
     for number in range(5):
         producer.produce("t", str(number), partition=number % 2)
-    producer.flush(20)
+    producer.flush(60)
     with plane.kafka.faults.add(api="OffsetFetch", error="COORDINATOR_LOAD_IN_PROGRESS") as fault:
         consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
         consumer.commit(offsets=[TopicPartition("t", 0, 1), TopicPartition("t", 1, 2)], asynchronous=False)
-        consumer.committed([TopicPartition("t", 0)], timeout=20)
+        consumer.committed([TopicPartition("t", 0)], timeout=60)
         consumer.close()
         fault.wait_hits(1)
     return plane

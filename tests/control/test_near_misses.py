@@ -319,7 +319,7 @@ def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consum
     send(plane, partition=1)
     first = consuming(plane, "first", "t", client="first")
     until(lambda: first.poll(0.05), "the record")
-    assert first.get_watermark_offsets(TopicPartition("t", 1), timeout=20) == (0, 1)  # asks for the end, too
+    assert first.get_watermark_offsets(TopicPartition("t", 1), timeout=60) == (0, 1)  # asks for the end, too
     consuming(plane, "empty", "u", client="empty", **{"auto.offset.reset": "latest"})
     assert not [hint for hint in hints(plane) if "no committed offset" in hint]
     late = consuming(plane, "late", "t", client="late", **{"auto.offset.reset": "latest"})

@@ -114,7 +114,7 @@ def something_of_everything(plane: ControlPlane) -> Iterator[dict[str, str]]:
     for end in (producer.abort_transaction, None):
         producer.begin_transaction()
         producer.produce("t", b"\xff", key=b"k", partition=0, headers=[("h", b"v"), ("h", None)])
-        producer.flush(20)
+        producer.flush(60)
         if end is not None:
             end(20)
     consumer = Consumer({**conf, "transactional.id": "", "group.id": "g", "auto.offset.reset": "earliest"})

@@ -53,7 +53,7 @@ def test_a_line_names_the_partition_that_was_refused(plane: ControlPlane) -> Non
     plane.http("POST", "/v1/faults", fault)
     producer = KafkaProducer(bootstrap_servers=plane.bootstrap, linger_ms=300, retry_backoff_ms=1)
     sent = [producer.send("t", b"v", partition=partition) for partition in (0, 1)]
-    assert [future.get(20).partition for future in sent] == [0, 1]
+    assert [future.get(60).partition for future in sent] == [0, 1]
     producer.close()
     refused, *_ = [line for line in lines(plane) if " Produce v" in line and "NOT_LEADER" in line]
     assert "t-0" in refused.partition("->")[0]

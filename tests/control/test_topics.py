@@ -60,7 +60,7 @@ def test_a_partition_shows_its_producers_and_transactions(plane: ControlPlane) -
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"a", partition=0)
-    producer.flush(10)
+    producer.flush(60)
     partition = plane.kafka.topics["t"].partitions[0].show()
     assert partition.last_stable_offset == 0
     (opened,) = partition.open_transactions
@@ -171,7 +171,7 @@ def test_isolation_decides_which_records_are_read(plane: ControlPlane) -> None:
     for value, commit in ((b"no", False), (b"yes", True)):
         producer.begin_transaction()
         producer.produce("t", value, partition=0)
-        producer.flush(10)
+        producer.flush(60)
         (producer.commit_transaction if commit else producer.abort_transaction)(10)
     partition = plane.kafka.topics["t"].partitions[0]
     until(lambda: len(partition.records()) == 4, "both markers")
@@ -354,7 +354,7 @@ def test_a_consumer_notices_what_an_unclean_leader_cut_off(replicated: ControlPl
     settings = {"group.id": "g", "auto.offset.reset": "error", "topic.metadata.refresh.interval.ms": 200}
     consumer = Consumer({"bootstrap.servers": replicated.bootstrap, **settings})
     consumer.assign([TopicPartition("t", 0, 0)])
-    read = [consumer.poll(60), consumer.poll(10)]
+    read = [consumer.poll(60), consumer.poll(60)]
     assert [record and record.value() for record in read] == [b"on all", b"on two"]
     partition.move_leader(left_out)
     reported = consumer.poll(60)

@@ -102,7 +102,7 @@ def test_pending_offsets_are_shown(plane: ControlPlane) -> None:
     plane.kafka.topics["t"].write("v")
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
-    assert consumer.poll(20) is not None
+    assert consumer.poll(60) is not None
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(60)
     producer.begin_transaction()
@@ -220,7 +220,7 @@ def test_a_real_producer_whose_transaction_was_aborted_is_fenced(plane: ControlP
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
-    producer.flush(10)
+    producer.flush(60)
     assert plane.ctl("transactions", "abort", "x")["state"] in ("PrepareAbort", "CompleteAbort")
     with pytest.raises(KafkaException) as raised:
         producer.commit_transaction(60)

@@ -72,7 +72,7 @@ async def test_a_join_does_not_wait_for_replicas() -> None:
     stage = Stage()
     log = stage.log_of("g")
     log.replicated_to = 0
-    member_id = (await asyncio.wait_for(stage.ask(API, request(), 9), 1)).member_id
+    member_id = (await asyncio.wait_for(stage.ask(API, request(), 9), 60)).member_id
     joining = asyncio.ensure_future(stage.ask(API, request(member_id=member_id), 9))
     await asyncio.wait({joining}, timeout=0)
     stage.clock.advance(0)

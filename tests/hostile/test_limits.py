@@ -228,7 +228,7 @@ def test_B58_an_answer_has_a_largest_size(broker_with: BrokerWith) -> None:
 
 def test_B59_more_partitions_than_a_request_may_make(victim: Victim) -> None:
     """A billion in one topic, or one in each of ten thousand and one topics: POLICY_VIOLATION."""
-    wire = victim.broker.wire(patience_s=30)
+    wire = victim.broker.wire()
     (result,) = create(wire, topic("many", 10**9))
     assert result.error_code is ErrorCode.POLICY_VIOLATION
     results = create(wire, *(topic(f"t{number}") for number in range(10_001)))
@@ -238,7 +238,7 @@ def test_B59_more_partitions_than_a_request_may_make(victim: Victim) -> None:
 @pytest.mark.parametrize("count", [MAX_INT, 10_004])
 def test_B59_more_partitions_than_a_topic_may_get_at_once(victim: Victim, count: int) -> None:
     """Ten thousand more are the most; UNKNOWN_SERVER_ERROR before 4.4."""
-    wire = victim.broker.wire(patience_s=30)
+    wire = victim.broker.wire()
     created(wire, "foo", 3)
     request = CreatePartitionsRequest([CreatePartitionsTopic("foo", count, None)], 30_000)
     (result,) = wire.call(ApiKey.CREATE_PARTITIONS, 3, request).results
@@ -248,7 +248,7 @@ def test_B59_more_partitions_than_a_topic_may_get_at_once(victim: Victim, count:
 
 def test_B59_more_settings_than_a_request_may_change(victim: Victim) -> None:
     """POLICY_VIOLATION on each of ten thousand and one groups, none of which needs to exist."""
-    wire = victim.broker.wire(patience_s=30)
+    wire = victim.broker.wire()
     change = [AlterableConfig("consumer.session.timeout.ms", 0, "50000")]
     resources = [AlterConfigsResource(32, f"g{number}", change) for number in range(10_001)]
     response = wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources))
@@ -257,7 +257,7 @@ def test_B59_more_settings_than_a_request_may_change(victim: Victim) -> None:
 
 def test_B59_more_topics_than_a_request_may_bring_about(victim: Victim) -> None:
     """Metadata creates what is missing, and no more of it at once than CreateTopics would."""
-    wire = victim.broker.wire(patience_s=30)
+    wire = victim.broker.wire()
     reported = metadata(wire, *(f"t{number}" for number in range(10_001)), auto_create=True)
     assert {each.error_code for each in reported} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics == ()

@@ -24,7 +24,7 @@ def check_refused(
     victim: Victim, sent: bytes | bytearray | None, code: ErrorCode, *, acks: int = -1, version: int = 9
 ) -> None:
     """The partition has that code, nothing is stored, and the same connection goes on."""
-    wire = victim.broker.wire(patience_s=30)
+    wire = victim.broker.wire()
     created(wire, "foo")
     answer = produce(wire, "foo", sent, acks=acks, version=version)
     assert (answer.error_code, answer.base_offset) == (code, -1)

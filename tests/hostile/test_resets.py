@@ -36,7 +36,7 @@ def connect_and_reset(server: Server, count: int) -> None:
     peers = []
     with stopped(server):
         for _ in range(count):
-            peer = socket.create_connection((host, int(port)), timeout=10)
+            peer = socket.create_connection((host, int(port)), timeout=60)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             peers.append(peer)
         for peer in peers:

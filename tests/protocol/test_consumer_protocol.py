@@ -5,6 +5,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from kio.schema.index import schema_name_map
 from kio.serial import entity_reader, entity_writer
 
 from protocol.consumer_protocol import read_assignment, read_subscription, subscribed_topics, write_assignment
@@ -23,7 +24,7 @@ def written(entity: Any) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("version", sorted(schema_name_map["consumer_protocol_subscription"]))
 def test_a_subscription_is_read_as_kio_writes_it(version: int) -> None:
     """Owned partitions since version 1, the rack since version 3."""
     module = schema("subscription", version)
@@ -44,7 +45,7 @@ def test_a_subscription_is_read_as_kio_writes_it(version: int) -> None:
     assert subscription.rack_id == ("r" if version >= 3 else None)
 
 
-@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("version", sorted(schema_name_map["consumer_protocol_assignment"]))
 def test_an_assignment_is_read_and_written_as_by_kio(version: int) -> None:
     """Reading and writing agree, the version included."""
     module = schema("assignment", version)

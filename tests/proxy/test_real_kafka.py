@@ -43,7 +43,7 @@ def test_transactions_and_a_group_pass(kafka: KafkaCluster, proxy_to: ProxyTo) -
         producer.begin_transaction()
         for index in range(3):
             producer.produce("t", value=b"kept" if commits else b"gone", partition=index)
-        producer.flush(30)
+        producer.flush(60)
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
 
     consumer = Consumer(

@@ -74,18 +74,18 @@ def fill(broker: RealBroker) -> None:
             producer.produce("codecs", value=b"%d" % index * 50, key=b"k%d" % index, headers={"h": b"1"})
         for index in range(30):
             producer.produce("plain", value=Random(index).randbytes(30_000))
-        producer.flush(30)
+        producer.flush(60)
     for index in range(12):
         producer = Producer({**servers, "linger.ms": 0})
         producer.produce("compacted", key=b"k%d" % (index % 4), value=None if index == 7 else b"%d" % index)
-        producer.flush(30)
+        producer.flush(60)
     for name, end in (("a", "commit"), ("b", "abort"), ("c", "open")):
         producer = Producer({**servers, "transactional.id": name})
         producer.init_transactions(60)
         producer.begin_transaction()
         for index in range(10):
             producer.produce("transactions", value=b"%s%d" % (name.encode(), index))
-        producer.flush(30)
+        producer.flush(60)
         if end == "commit":
             producer.commit_transaction(60)
         elif end == "abort":
@@ -97,7 +97,7 @@ def bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
     pause = threading.Event()
     for _ in range(300):
         with contextlib.suppress(KafkaException):
-            return consumer.get_watermark_offsets(partition, timeout=30)
+            return consumer.get_watermark_offsets(partition, timeout=60)
         pause.wait(0.1)
     raise AssertionError(f"no broker leads {partition}")
 

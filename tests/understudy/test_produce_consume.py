@@ -45,7 +45,7 @@ def test_what_was_produced_is_consumed(server: Server, tmp_path: Path, capsysbin
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("orders", b"aborted", partition=1)
-    producer.flush(20)
+    producer.flush(60)
     producer.abort_transaction(60)
     options = ("orders", "--key", "k", "--header", "a=b=c", "--header", "d=", "--partition", "1")
     assert produce(server, tmp_path, "one\ntwo", *options) == 0

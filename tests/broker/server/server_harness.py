@@ -108,7 +108,7 @@ async def serving(answer: Answer, endpoint: Endpoint = HERE, **settings: object)
     """A broker's listener; settings are written with ``_`` for the dots."""
     clock, dispatcher = ManualClock(), FakeDispatcher(answer)
     texts = {name.replace("_", "."): str(value) for name, value in settings.items()}
-    async with asyncio.timeout(20), anyio.create_task_group() as tasks:
+    async with asyncio.timeout(60), anyio.create_task_group() as tasks:
         server = BrokerServer(cast("Any", dispatcher), BrokerSettings(1, texts), clock, tasks)
         port = await server.listen(endpoint)
         await server.accept()

@@ -39,7 +39,7 @@ def committed(bootstrap: str, value: bytes) -> None:
     producer.begin_transaction()
     producer.produce("t", value, partition=0)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g"})
-    end = consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=30)[1] + 1
+    end = consumer.get_watermark_offsets(TopicPartition("t", 0), timeout=60)[1] + 1
     metadata = consumer.consumer_group_metadata()
     producer.send_offsets_to_transaction([TopicPartition("t", 0, end)], metadata, 30)
     producer.commit_transaction(60)
@@ -52,10 +52,10 @@ def check_handed_over(bootstrap: str, values: list[bytes]) -> None:
     topics = admin.list_topics(timeout=60).topics
     assert [partition.leader for partition in topics["t"].partitions.values()] == [1, 1]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed"})
-    (stored,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
+    (stored,) = consumer.committed([TopicPartition("t", 0)], timeout=60)
     assert stored.offset > 0
     consumer.assign([TopicPartition("t", 0, 0)])
-    seen = [message.value() for message in consumer.consume(len(values), timeout=30) if message.error() is None]
+    seen = [message.value() for message in consumer.consume(len(values), timeout=60) if message.error() is None]
     consumer.close()
     assert seen == values
 
