@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
+from protocol.apis import ApiKey
 from simulator.changes import alter_settings, reassign, undo
 from simulator.clients.administrator import Administrator
 from simulator.clients.prober import PROBER
@@ -18,6 +19,7 @@ from simulator.leaderless import elect_last_known
 from simulator.loop import sleep_ms
 from simulator.network import Disturbance, Network
 from simulator.plan import (
+    COMMIT_ANSWER,
     COORDINATOR_LAG,
     FEATURE,
     HOLD,
@@ -38,6 +40,7 @@ from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 _MOST_LATE_US = 12_000_000  # beyond the clients' timeout of 5 s: they have sent the request again by then
+_COMMITS = frozenset({ApiKey.END_TXN, ApiKey.OFFSET_COMMIT})
 
 
 Step = Callable[[Fault, Random], Coroutine[Any, Any, None]]
@@ -156,6 +159,9 @@ class Nemesis:
         if fault.kind in (*TRAFFIC, SLOW_ANSWER, PARTITION):
             self._disturb(fault, chance)
             return
+        if fault.kind == COMMIT_ANSWER:
+            self._disturb_commits(fault, chance)
+            return
         self._under_way += 1
         try:
             await self.steps[fault.kind](fault, chance)
@@ -200,9 +206,19 @@ class Nemesis:
             rate = (1 + rate) / 2
         self.note(f"{fault.kind}: {rate:.0%} of {'all' if brokers is None else f'broker {fault.broker}'}")
         late_us = 1_000_000 if fault.kind == "late answer" else _MOST_LATE_US
+        self._add(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
+
+    def _disturb_commits(self, fault: Fault, chance: Random) -> None:
+        """Lose or delay answers to commits only: other faults seldom meet just the request that decides."""
+        kind, rate = chance.choice(("lose answer", SLOW_ANSWER)), chance.choice((0.3, 1.0))
+        self.note(f"{kind} to a commit: {rate:.0%}")
+        until_us = self._network.now_us + fault.lasts_ms * 1000
+        self._add(Disturbance(kind, until_us, chance, rate, most_us=_MOST_LATE_US, apis=_COMMITS))
+
+    def _add(self, disturbance: Disturbance) -> None:
         network = self._network
         network.disturbances = [each for each in network.disturbances if each.until_us > network.now_us]
-        network.disturbances.append(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
+        network.disturbances.append(disturbance)
 
     async def _kill(self, fault: Fault, _chance: Random) -> None:
         if fault.broker in self._servers.up and self.may_be_killed(fault.broker):

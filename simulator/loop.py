@@ -22,6 +22,9 @@ _MOST_TURNS = 200_000
 _TIMELESS_TURNS, _TURN_S = 2_000, 200e-6
 """Iterations without a pause that take no time, and how long a further one takes: a program that polls in a busy loop,
 as the producer of aiokafka does at times, goes on when its timers are due."""
+_SHORTEST_S = 10e-6
+"""The shortest delay above 0. What floats leave over of a time to wait would not advance the clock: who waits for the
+rest would spin."""
 BEGIN_NS = 1_800_000_000_000_000_000
 """The virtual time at the start of a run: January 2027."""
 
@@ -207,6 +210,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._killed and (program := owner(context)) is not None and not program.alive:
             handle.cancel()
         return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Schedule a call after some seconds."""
+        return super().call_later(max(delay, _SHORTEST_S) if delay > 0 else delay, callback, *args, context=context)
 
     def pause(self, program: Program) -> None:
         """Let an instance run no line until :meth:`resume`, as SIGSTOP does: its connections stay, its timers wait."""

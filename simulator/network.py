@@ -35,11 +35,15 @@ class Disturbance:
     rate: float
     brokers: frozenset[int] | None = None
     most_us: int = 0
+    apis: frozenset[int] | None = None
+    """The APIs of the requests; None for all."""
     apart: dict[str, bool] = field(default_factory=dict)
     """Client -> whether a partition separates it from the brokers: decided at random when it is first met."""
 
-    def meets(self, link: "Link", now_us: int) -> bool:
+    def meets(self, link: "Link", frame: bytes, now_us: int) -> bool:
         """Decide at random whether a request is affected."""
+        if self.apis is not None and int.from_bytes(frame[4:6]) not in self.apis:
+            return False
         if now_us >= self.until_us or (self.brokers is not None and link.broker not in self.brokers):
             return False
         if self.kind == PARTITION:
@@ -192,7 +196,7 @@ class Link:
         latency_us = network.latency_us()
         self.spoils = []
         for each in network.disturbances:
-            if not each.meets(self, network.now_us):
+            if not each.meets(self, frame, network.now_us):
                 continue
             if each.kind == "lose request":
                 network.note(self, f"connection to broker {self.broker} breaks before the request arrives")

@@ -23,6 +23,8 @@ KINDS = (
 )
 SLOW_ANSWER = "slow answer"
 """Answers that arrive after the timeouts of most clients; only in runs of a user's program."""
+COMMIT_ANSWER = "commit answer"
+"""Answers to commits that are lost, or arrive after the timeouts of most clients; only in runs of a user's program."""
 PARTITION = "partition"
 """Some clients are separated from a broker for a while."""
 LOSING = ("power cut", "disk")
@@ -84,7 +86,7 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
 
 _PROCESSES = "processes"
 OF_PROGRAMS: Mapping[str, Sequence[str]] = {
-    "network": (*TRAFFIC, SLOW_ANSWER, PARTITION),
+    "network": (*TRAFFIC, SLOW_ANSWER, PARTITION, COMMIT_ANSWER, COMMIT_ANSWER),
     "brokers": ("kill", "kill", "stop", "pause", "move leader", "restart all", OUTAGE, OUTAGE, LEADERLESS, LEADERLESS),
     _PROCESSES: ("client", "client", "twin", FREEZE, FREEZE, HANDOVER),
     "groups": (REBALANCE, EVICTION),

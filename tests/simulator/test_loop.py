@@ -57,6 +57,28 @@ def test_what_does_not_end_is_ended(endless: Callable[[], Coroutine[Any, Any, No
     loop.close()
 
 
+def test_the_rest_of_a_time_that_floats_leave_over_passes() -> None:
+    """Who waits for it, as the fetcher of aiokafka does, is awake once more, not a thousand times."""
+    rests = []
+
+    async def wait_in_all(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        while (rest := seconds - (loop.time() - began_s)) > 0:
+            rests.append(rest)
+            await asyncio.wait([loop.create_future()], timeout=rest)
+
+    async def main() -> None:
+        await sleep_ms(4_123)
+        await wait_in_all(0.1)
+
+    loop = loop_of_100_s()
+    loop.run_until_complete(main())
+    assert 0 < rests[-1] < 1e-12, "no rest was left over"
+    assert len(rests) == 2
+    loop.close()
+
+
 def test_what_ends_in_time_is_not() -> None:
     """Work that ends within the last second is not cut off."""
     loop = loop_of_100_s()

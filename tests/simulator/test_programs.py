@@ -158,6 +158,7 @@ def test_a_killed_or_stopped_process_may_be_paused() -> None:
         ("quota", r"clients have no \w+ any more"),
         ("outage", r"brokers \[.*\] stop, one after another"),
         ("slow answer", r"slow answer: \d+% of"),
+        ("commit answer", r"(lose|slow) answer to a commit: \d+%"),
         ("no leader", "(in|out) has leaders again"),
         ("handover", "the markers of copier are written again"),
     ],
