@@ -27,7 +27,7 @@ from benchmarks.librdkafka import QUIET
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"
 _COMPILED = ROOT / "build" / "compiled" / "environment" / "bin" / "understudy"
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = "4.4.0"
 START_TIMEOUT_S = 90.0
 # Kafka's own names, also for Understudy. Without a rebalance delay, groups do not wait for more members.
 SETTINGS = {
@@ -68,12 +68,13 @@ class Kind:
 def kafka_libs() -> Path:
     """Return the folder with Kafka's jars: KAFKA_LIBS, else that of `make interop`."""
     interop = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
-    return Path(os.environ.get("KAFKA_LIBS", interop / "java" / f"kafka-{KAFKA_VERSION}"))
+    return Path(os.environ.get("KAFKA_LIBS", interop / "brokers" / KAFKA_VERSION))
 
 
 def _fetch_kafka() -> None:
     if not list(kafka_libs().glob("kafka_*.jar")):
-        subprocess.run([str(ROOT / "tests" / "clients" / "setup.sh"), "kafka"], check=True)
+        fetch = ROOT / "tools" / "fetch_kafka.sh"
+        subprocess.run([str(fetch), str(kafka_libs()), "kafka", KAFKA_VERSION], check=True)
 
 
 def _build_kfake() -> None:
