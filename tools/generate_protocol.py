@@ -30,7 +30,7 @@ from tools.codec_source import WIDTH, Imports, ReaderSource, WriterSource, wrapp
 from tools.removed_versions import request_schema, response_schema, versions_of
 from tools.schema_fields import layout
 
-HIDDEN = {52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82}  # no broker listener answers these
+HIDDEN = {52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73}  # no broker listener answers these
 PACKAGE = (
     '"""The messages of all APIs, one module each, with their readers and writers. Generated, with this line."""\n'
 )

@@ -40,6 +40,8 @@ def versions_of(release: Release) -> Versions:
         if release.unstable_versions and unchanged:
             continue
         advertised[api.key] = (least, most) if least <= most else None
+    if ApiKey.REMOVE_RAFT_VOTER.title not in release.apis:  # UpdateRaftVoter, of controllers only, came with it
+        advertised[ApiKey.UPDATE_RAFT_VOTER] = None
     return advertised
 
 

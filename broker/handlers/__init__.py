@@ -78,6 +78,7 @@ from broker.handlers import (
     unregister_broker,
     unregister_controller,
     update_features,
+    update_raft_voter,
     write_share_group_state,
     write_txn_markers,
 )
@@ -171,5 +172,7 @@ _AT_CONTROLLER = frozenset(
         *(50, 51, 55, 57, 60, 64, 80, 81, 94),
     }
 )
-CONTROLLER_APIS: tuple[AnyApi, ...] = tuple(api for api in APIS if api.key in _AT_CONTROLLER)
+CONTROLLER_APIS: tuple[AnyApi, ...] = tuple(
+    sorted((*(api for api in APIS if api.key in _AT_CONTROLLER), update_raft_voter.API), key=lambda api: api.key)
+)
 """The APIs of the controller's listener, without those that brokers and other controllers send to a controller."""

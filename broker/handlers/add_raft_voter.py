@@ -24,9 +24,7 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
     endpoints = [(each.name, each.host, each.port) for each in request.listeners]
     quorum = ctx.cluster.quorum
     quorum.check_added(request.voter_id, request.voter_directory_id, endpoints)
-    quorum.controllers[request.voter_id].address = next(
-        (host, port) for name, host, port in endpoints if name.upper() == quorum.listener
-    )
+    quorum.controllers[request.voter_id].address = quorum.address_of(endpoints)
     ctx.cluster.change_voters([*quorum.voters, request.voter_id])
     return AddRaftVoterResponse(error_message=None)
 

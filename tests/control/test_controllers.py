@@ -1,6 +1,6 @@
 """Several controllers: what clients and administrators see of the quorum while the active one comes and goes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,8 @@ from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRe
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from protocol.messages.update_raft_voter import KRaftVersionFeature, UpdateRaftVoterRequest
+from protocol.messages.update_raft_voter import Listener as Endpoint
 from protocol.types import uuid_from_text
 from tests.in_process import InProcess, ServersInProcess
 from tests.wire import Wire
@@ -234,6 +236,66 @@ def test_an_observer_becomes_a_voter_and_again_an_observer(servers_in_process: S
     assert members(cluster) == ([3001, 3002, 3003], [1])
     cluster.control("POST", "/v1/reset")
     assert members(cluster) == (VOTERS, [1])
+
+
+def update(
+    cluster: InProcess,
+    id: int,
+    at: int = 3000,
+    *,
+    cluster_id: str | None = None,
+    epoch: int = 1,
+    directory: UUID | None = None,
+    endpoints: Sequence[tuple[str, str, int]] = (("CONTROLLER", "moved", 9),),
+    versions: tuple[int, int] = (0, 1),
+) -> ErrorCode:
+    """Send UpdateRaftVoter to a controller; the error. The leader is in each response."""
+    known = {each["id"]: uuid_from_text(each["directory_id"]) for each in info(cluster)["controllers"]}
+    request = UpdateRaftVoterRequest(
+        cluster_id,
+        epoch,
+        id,
+        known.get(id, UUID(int=9)) if directory is None else directory,
+        [Endpoint(*each) for each in endpoints],
+        KRaftVersionFeature(*versions),
+    )
+    answer = controller(cluster, at).call(ApiKey.UPDATE_RAFT_VOTER, 0, request)
+    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (3000, 1)
+    assert answer.current_leader.port == quorum(cluster.wire()).nodes[0].listeners[0].port
+    return ErrorCode(answer.error_code)
+
+
+def endpoints_of(cluster: InProcess, id: int) -> list[tuple[str, str, int]]:
+    """The endpoints of a voter in DescribeQuorum."""
+    (node,) = (each for each in quorum(cluster.wire()).nodes if each.node_id == id)
+    return [(each.name, each.host, each.port) for each in node.listeners]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_voter_updates_its_endpoints_at_the_leader(servers_in_process: ServersInProcess, level: int) -> None:
+    """The checks in the order of a 4.4.0 with two controllers; DescribeQuorum has a recorded voter's new address."""
+    cluster = servers_in_process.fresh(controllers=3, seed=1, features={"kraft.version": level})
+    before = endpoints_of(cluster, 3001)
+    refused = {
+        "another cluster": (update(cluster, 3001, 3001, cluster_id="x", epoch=7), ErrorCode.INCONSISTENT_CLUSTER_ID),
+        "an earlier epoch": (update(cluster, 3001, 3001, epoch=0), ErrorCode.FENCED_LEADER_EPOCH),
+        "a later epoch": (update(cluster, 3001, epoch=2), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        "a follower": (update(cluster, -1, 3001), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        "no id": (update(cluster, -1), ErrorCode.INVALID_REQUEST),
+        "no directory": (update(cluster, 3001, directory=UUID(int=0)), ErrorCode.INVALID_REQUEST),
+        "another listener": (update(cluster, 77, endpoints=[("X", "h", 1)]), ErrorCode.INVALID_REQUEST),
+        "no listener": (update(cluster, 77, endpoints=[]), ErrorCode.INVALID_REQUEST),
+        "no range": (update(cluster, 77, versions=(1, 0)), ErrorCode.INVALID_REQUEST),
+        "a negative range": (update(cluster, 77, versions=(-1, 1)), ErrorCode.INVALID_REQUEST),
+        "a range without the level": (update(cluster, 77, versions=(2, 3)), ErrorCode.INVALID_REQUEST),
+        "an unknown voter": (update(cluster, 77), ErrorCode.VOTER_NOT_FOUND),
+    }
+    assert {why: code for why, (code, _) in refused.items()} == {why: code for why, (_, code) in refused.items()}
+    other = update(cluster, 3001, directory=UUID(int=5))
+    assert other is (ErrorCode.VOTER_NOT_FOUND if level else ErrorCode.NONE)
+    assert update(cluster, 3001, endpoints=[("controller", "new", 5), ("X", "h", 1)]) is ErrorCode.NONE
+    assert endpoints_of(cluster, 3001) == ([("CONTROLLER", "new", 5)] if level else before)
+    assert led(cluster) == (3000, 1)
 
 
 def test_added_voters_are_recorded_in_the_directory(servers_in_process: ServersInProcess, tmp_path: Path) -> None:

@@ -160,6 +160,36 @@ class Quorum:
                 f"Cannot remove voter {_key(voter_id, directory_id)} from the set of voters {self._voter_keys()}",
             )
 
+    def check_updated(
+        self, voter_id: int, directory_id: UUID | None, endpoints: Endpoints, supported: tuple[int, int]
+    ) -> None:
+        """Refuse an update of a voter, in the order of ``handleUpdateVoterRequest`` and ``UpdateVoterHandler``.
+
+        ``supported`` are the lowest and highest ``kraft.version`` of the voter. A directory is compared only where the
+        voters are recorded.
+
+        Raises:
+            KafkaError: INVALID_REQUEST or VOTER_NOT_FOUND; REQUEST_TIMED_OUT while the leader cannot commit.
+        """
+        low, high = supported
+        is_voter = voter_id >= 0 and (directory_id or _NO_DIRECTORY) != _NO_DIRECTORY
+        if not is_voter or not self._at_listener(endpoints) or not 0 <= low <= high:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "")
+        if not self.has_majority:
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "")
+        if not low <= self.version <= high:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "")
+        known = voter_id in self.voters
+        if not known or (self.version and self.controllers[voter_id].directory_id != directory_id):
+            raise KafkaError(ErrorCode.VOTER_NOT_FOUND, "")
+
+    def _at_listener(self, endpoints: Endpoints) -> list[tuple[str, int]]:
+        return [(host, port) for name, host, port in endpoints if name.upper() == self.listener]
+
+    def address_of(self, endpoints: Endpoints) -> tuple[str, int]:
+        """Return host and port of a controller's listener, of which there is one."""
+        return self._at_listener(endpoints)[-1]
+
     def _check_recorded(self, what: str) -> None:
         if not self.version:
             reason = f"Cluster doesn't support {what} voter because the kraft.version feature is 0"

@@ -1,5 +1,7 @@
 """The controller's listener (KIP-919), as an Admin client with `bootstrap.controllers` sees it; compared with 4.3.1."""
 
+from uuid import UUID
+
 import pytest
 
 from protocol.apis import ApiKey
@@ -16,6 +18,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 from protocol.messages.unregister_controller import UnregisterControllerRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from protocol.messages.update_raft_voter import KRaftVersionFeature, Listener, UpdateRaftVoterRequest
 from tests.conftest import BrokerWith
 from tests.server import Server
 from tests.wire import Wire, header
@@ -25,6 +28,7 @@ BROKER, TOPIC = 4, 2
 # Of the table of a real 4.3.1 and 4.4.0, without the APIs of brokers and other controllers.
 SERVED = {
     *(17, 18, 19, 20, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40, 41, 43, 44, 45, 46, 49, 50, 51, 55, 57, 60, 64, 80, 81),
+    82,
 }
 
 
@@ -56,13 +60,14 @@ def quorum(wire: Wire) -> tuple[list[str], list[tuple[int, list[tuple[str, str, 
 
 
 def test_it_lists_what_a_controller_serves(broker: Server) -> None:
-    """In the brokers' versions; a broker lists more."""
+    """In the brokers' versions; a broker lists more, but not UpdateRaftVoter, which voters send to the leader."""
     versions = ApiVersionsRequest("test", "1.0")
     own = at_controller(broker).call(ApiKey.API_VERSIONS, 3, versions)
     brokers = broker.wire().call(ApiKey.API_VERSIONS, 3, versions)
     listed = {each.api_key: (each.min_version, each.max_version) for each in own.api_keys}
     known = {each.api_key: (each.min_version, each.max_version) for each in brokers.api_keys}
     assert listed.keys() - {94} == SERVED
+    assert listed.pop(82) == (0, 0)
     assert listed.items() <= known.items()
     assert {each.name: each.max_version_level for each in own.finalized_features} == {
         each.name: each.max_version_level for each in brokers.finalized_features
@@ -127,6 +132,24 @@ def test_the_quorum_names_the_listener(broker: Server) -> None:
     assert refused.error_message.endswith("Can't downgrade the version of this feature.")
     levels = broker.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("test", "1.0")).finalized_features
     assert ("kraft.version", 1) in {(each.name, each.max_version_level) for each in levels}
+
+
+def test_a_controller_that_is_to_update_itself_closes_the_connection(broker: Server) -> None:
+    """UpdateRaftVoter of the active controller: the process of a Kafka 4.4.0 ends; here the next request is served."""
+    own = [Listener("CONTROLLER", "moved", 1)]
+
+    def update(voter: int, epoch: int) -> UpdateRaftVoterRequest:
+        return UpdateRaftVoterRequest(None, epoch, voter, UUID(int=1), own, KRaftVersionFeature(0, 1))
+
+    wire = at_controller(broker)
+    answer = wire.call(ApiKey.UPDATE_RAFT_VOTER, 0, update(5, 1))
+    leader = answer.current_leader
+    assert answer.error_code is ErrorCode.VOTER_NOT_FOUND
+    assert (leader.leader_id, leader.leader_epoch, leader.host, leader.port) == (1, 1, *address(broker))
+    wire.send(ApiKey.UPDATE_RAFT_VOTER, 0, update(1, 1))
+    wire.check_closed()
+    answer = at_controller(broker).call(ApiKey.UPDATE_RAFT_VOTER, 0, update(1, 0))
+    assert answer.error_code is ErrorCode.FENCED_LEADER_EPOCH
 
 
 def test_settings_are_read_and_altered_there(broker: Server) -> None:
