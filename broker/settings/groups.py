@@ -73,7 +73,8 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
             continue
         if problem := _out_of_bounds(name, value, least, most, settings):
             raise _refused(problem)
-    _check_names(values, settings)
+    # The assignor, the sessions, the queue: the order of GroupConfig.validateValues (4.4).
+    _check_assignor(values.get("streams.assignor.name"), settings)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         session_ms = values.get(session, settings.int(f"group.{session}"))
@@ -82,6 +83,9 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
         assert isinstance(heartbeat_ms, int)  # an INT without null
         if session_ms <= heartbeat_ms:
             raise _refused(f"{session} must be greater than {heartbeat}")
+    topic = values.get("errors.deadletterqueue.topic.name")
+    if isinstance(topic, str) and topic.startswith("__"):
+        raise _refused("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")
 
 
 def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, settings: BrokerSettings) -> str | None:
@@ -97,17 +101,14 @@ def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, s
     return f"{name} must be less than or equal to {high if settings.bounds_as_ranges else most}"
 
 
-def _check_names(values: Mapping[str, Value], settings: BrokerSettings) -> None:
-    """Check the configs of 4.4 that refer to a topic or an assignor. Raises INVALID_CONFIG."""
-    topic, assignor = values.get("errors.deadletterqueue.topic.name"), values.get("streams.assignor.name")
+def _check_assignor(assignor: Value, settings: BrokerSettings) -> None:
+    """Raise INVALID_CONFIG if the broker does not have the assignor."""
     assignors = settings.list("group.streams.assignors")
     if assignor is not None and assignor not in assignors:
         raise _refused(
             f"streams.assignor.name '{assignor}' is not a registered task assignor. "
             f"Registered assignors are: [{', '.join(assignors)}]."
         )
-    if isinstance(topic, str) and topic.startswith("__"):
-        raise _refused("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")
 
 
 def _check_tags(text: str | None) -> None:

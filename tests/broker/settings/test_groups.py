@@ -138,6 +138,11 @@ def test_a_session_lasts_longer_than_a_heartbeat(kind: str) -> None:
     with pytest.raises(KafkaError) as refusal:
         groups.validate({f"{kind}.heartbeat.interval.ms": "45000"}, settings)
     assert refusal.value.message == f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
+    with pytest.raises(KafkaError) as refusal:  # the name of a queue is checked last (GroupConfig.validateValues)
+        groups.validate(
+            {f"{kind}.heartbeat.interval.ms": "45000", "errors.deadletterqueue.topic.name": "__x"}, settings
+        )
+    assert refusal.value.message == f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
 
 
 def test_values_that_fell_out_of_the_bounds_are_held_within_them() -> None:
