@@ -31,7 +31,7 @@ from protocol.records.errors import RecordsError
 from protocol.records.message_set import read_messages
 from protocol.records.records import ControlType, control_type, parse_marker, read_records
 
-CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)
+CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)  # three bits: eight codes
 
 _MARKER_SIZE: Final = 78
 _MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))

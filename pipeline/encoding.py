@@ -48,7 +48,7 @@ def varints(values: Ints) -> pa.Array:
     left = ((values << 1) ^ (values >> 63)).view(np.uint64)
     columns = []
     sizes = np.ones(len(values), np.int64)
-    for place in range(10):
+    for place in range(10):  # 64 bits in groups of seven
         more = left > 0x7F
         columns.append(((left & 0x7F) | (more.astype(np.uint64) << 7)).astype(np.uint8))
         left >>= np.uint64(7)

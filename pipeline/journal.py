@@ -128,7 +128,7 @@ def _line_after(file: Any, at: int, size: int) -> int:
     """Return the start of the line after the one that contains byte `at`."""
     while at < size:
         file.seek(at)
-        data = file.read(65536)
+        data = file.read(65536)  # an entry is rarely longer
         if not data:
             break
         newline = data.find(b"\n")

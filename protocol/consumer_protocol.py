@@ -12,7 +12,7 @@ from typing import NamedTuple
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
-_OWNED_SINCE, _GENERATION_SINCE, _RACK_SINCE = 1, 2, 3
+_OWNED_SINCE, _GENERATION_SINCE, _RACK_SINCE = 1, 2, 3  # versions of the subscription
 
 
 class Subscription(NamedTuple):

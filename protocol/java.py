@@ -125,6 +125,7 @@ def _signed(h: int) -> int:
 
 def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:
     """Return distinct keys in the iteration order of a table that they were put into in the given order."""
+    # 0.75 is the load factor of a HashMap, here and below.
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
     return sorted(keys, key=lambda key: bucket(hash_of(key), capacity))

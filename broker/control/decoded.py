@@ -8,7 +8,7 @@ from broker.cluster.beside import Data
 from broker.control.request import ControlRequest
 from control_api.answers.topics import Decoded, Record
 
-_MAGIC, _ID_END = 0, 5
+_MAGIC, _ID_END = 0, 5  # Confluent's format: a byte 0, then the schema's id as int32
 _NOTHING_DECODES = (
     "the server has no schemas; start it with --schema-registry PORT, --schema-registry-url URL, "
     "--key-schema FILE or --value-schema FILE"

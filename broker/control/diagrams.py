@@ -119,7 +119,7 @@ def _of_generation(request: ControlRequest, query: DiagramQuery, wanted: int) ->
         event.epoch_after: at for at, event in enumerate(happened) if event.epoch_before != event.epoch_after > 0
     }
     if wanted not in generations:
-        latest = ", ".join(map(str, sorted(generations)[-5:])) or "none"
+        latest = ", ".join(map(str, sorted(generations)[-5:])) or "none"  # five are enough to see a mistyped one
         noun = events.counter_of(request, name)
         raise not_found(f"group {name!r} has no {noun} {wanted}, or its events were dropped; the latest: {latest}")
     begin, before = generations[wanted], max((at for epoch, at in generations.items() if epoch < wanted), default=-1)

@@ -156,7 +156,7 @@ def chosen(request: ControlRequest, name: str, transaction: int) -> Episode:
 
 
 def _no_such(name: str, transaction: int, entries: Sequence[int]) -> Problem:
-    latest = ", ".join(map(str, entries[-5:])) or "none"
+    latest = ", ".join(map(str, entries[-5:])) or "none"  # five are enough to see a mistyped one
     return not_found(
         f"transactional id {name!r} has no transaction {transaction}, or its events were dropped; the latest: {latest}"
     )

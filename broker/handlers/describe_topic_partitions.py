@@ -78,6 +78,7 @@ def _page(
 
 def _missing(name: str) -> Answer:
     try:
+        # A name that no topic can have is 17, not 3 (core B.5.5).
         check_topic_name(name)
     except KafkaError as error:
         return _refused(error.code, name)

@@ -171,7 +171,7 @@ class _Farewell:
     def _drop(self) -> None:
         """Read and drop further bytes."""
         try:
-            ended = not self._peer.recv(65_536)
+            ended = not self._peer.recv(65_536)  # more than a record of TLS
         except BlockingIOError:
             return
         except OSError:

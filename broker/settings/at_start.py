@@ -54,7 +54,7 @@ def with_values(problem: str, values: Values, static: Mapping[str, str]) -> str:
 def _own_problems(values: Values, settings: BrokerSettings) -> Iterator[str]:
     """Yield violations of rules that alterations do not check, or that need another message than Kafka's."""
     for name in _CODECS:
-        if not 0 <= number_of(values, name) <= 4:
+        if not 0 <= number_of(values, name) <= 4:  # CompressionType.forId: none to zstd
             yield f"{name}={values[name]} must be the id of a codec, 0 to 4"
     threads = number_of(values, "log.cleaner.threads")
     if threads == 0:

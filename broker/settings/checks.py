@@ -125,7 +125,7 @@ def filled(name: str, value: Value) -> str | None:
 
 def gzip_level(name: str, value: Value) -> str | None:
     """Refuse a gzip level other than -1, the codec's own default, and 1 to 9."""
-    if value == -1 or (isinstance(value, int) and 1 <= value <= 9):
+    if value == -1 or (isinstance(value, int) and 1 <= value <= 9):  # the levels of zlib; -1 is its default
         return None
     return invalid(name, str(value), "Value must be between 1 and 9 or equal to -1")
 

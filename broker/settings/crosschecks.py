@@ -77,7 +77,7 @@ def _replica_waits(values: Values) -> Iterator[str]:
 
 def _codecs(values: Values) -> Iterator[str]:
     for name in ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec"):
-        if not 0 <= number_of(values, name) <= 4:
+        if not 0 <= number_of(values, name) <= 4:  # CompressionType.forId: none to zstd
             yield f"Unknown compression type id: {values[name]}"
 
 

@@ -69,6 +69,7 @@ def read(piece: _PIECE) -> Iterator[tuple[str, pa.RecordBatch]]:
 def _drawn(split: Split, offsets: "np.typing.NDArray[np.int64]") -> "np.typing.NDArray[np.uint64]":
     """Return a number below a million for each record: the finalizer of splitmix64 over its place."""
     place = zlib.crc32(f"{split.topic}-{split.partition}".encode())
+    # SplitMix64: neighbouring offsets become independent numbers.
     mixed = offsets.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(place << 20)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -122,6 +122,7 @@ def _walk_in_steps(
             data, first = each.data, each.first
             walked = walk(data, first + each.records, each.stop, first)
             progress.add(read_span(data, 0).timestamp_delta, walked)
+            # Too large a record (core D.2 V10) before what is wrong in it (core D.2 V11 to V13).
             if each.stop > most_in_one:
                 _check_sizes(each, most_in_one)
             if may_have_bad_records(batch, walked, config, now_ms):

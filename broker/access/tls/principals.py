@@ -148,6 +148,7 @@ def _object_id(content: bytes) -> str:
         if byte < 0x80:
             numbers.append(number)
             number = 0
+    # The first two numbers are encoded together: 40 times the first, which is 0 to 2 (X.690).
     first = min(numbers[0] // 40, 2)
     return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 

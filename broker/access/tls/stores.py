@@ -104,7 +104,7 @@ def _read_jks(data: bytes, password: str | None, key_password: str | None) -> Co
         if digest != data[-_SHA1_BYTES:]:
             raise StoreError("the JKS store was damaged, or the password is wrong")
     reader = _Reader(data[:-_SHA1_BYTES])
-    reader.number(4)
+    reader.number(4)  # the magic number; the integers of a JKS store have four bytes
     version = reader.number(4)
     key, chain, trusted = "", "", []
     for _ in range(reader.number(4)):

@@ -9,7 +9,7 @@ import struct
 from broker.request.answers import Sending
 from protocol.deferred import dataclass
 
-_CORRELATION_ID_AT = 4
+_CORRELATION_ID_AT = 4  # behind the size
 
 
 @dataclass(frozen=True, slots=True)

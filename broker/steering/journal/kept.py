@@ -34,7 +34,7 @@ def weight_of(kept: Kept) -> int:
     """Estimate the memory that a kept message takes, in bytes."""
     if not isinstance(kept, tuple):
         return len(kept)
-    return sum(map(len, kept[::3])) + sum(map(len, kept[2::3])) + len(kept) * 40
+    return sum(map(len, kept[::3])) + sum(map(len, kept[2::3])) + len(kept) * 40  # an empty bytes object has 33 bytes
 
 
 def without_records(frame: bytearray, request: Any) -> Kept:

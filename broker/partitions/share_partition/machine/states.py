@@ -38,7 +38,7 @@ class _Before(NamedTuple):
 class DeliveryLimit(NamedTuple):
     """The delivery limit, and the state after it: ARCHIVED, or ARCHIVING with a dead-letter queue."""
 
-    deliveries: int = 5
+    deliveries: int = 5  # the default of group.share.delivery.count.limit
     then: RecordState = RecordState.ARCHIVED
 
 

@@ -30,7 +30,7 @@ class MemberState(IntEnum):
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
+    UNKNOWN = 127  # any code that a newer broker wrote (transactions F.4)
 
 
 @dataclass(frozen=True, slots=True)

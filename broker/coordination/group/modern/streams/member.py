@@ -30,7 +30,7 @@ class MemberState(IntEnum):
     STABLE = 1
     UNREVOKED_TASKS = 2
     UNRELEASED_TASKS = 3
-    UNKNOWN = 127
+    UNKNOWN = 127  # any code that a newer broker wrote (transactions F.4)
 
 
 @dataclass(frozen=True, slots=True)
