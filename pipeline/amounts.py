@@ -10,7 +10,7 @@ from pipeline.segment_reader import Range, read_pieces
 
 _SAMPLED: Final = 16
 """Segments, the largest ones: they have most of the data."""
-_SAMPLE_BYTES: Final = 256 * 1024
+_SAMPLE_BYTES: Final = 256 * 1024  # of the beginning: dozens of batches, from which all are estimated
 _JOURNAL: Final = (".jsonl", ".jsonl.open", ".jsonl.gz")
 
 

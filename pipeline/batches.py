@@ -33,7 +33,7 @@ from protocol.records.records import ControlType, control_type, parse_marker, re
 
 CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)  # three bits: eight codes
 
-_MARKER_SIZE: Final = 78
+_MARKER_SIZE: Final = 78  # bytes of a marker's batch (transactions F.5)
 _MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))
 """Positions and values of the bytes that are constant in a marker: sizes and deltas (transactions F.5)."""
 

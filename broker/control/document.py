@@ -21,7 +21,7 @@ _STEP = 64
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DEEPEST = 64
 """Deeper than any argument of a command; far below Python's limit of recursion."""
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_LEAST, _MOST = -(2**63), 2**63 - 1  # an int64: no field of the protocol is longer
 _Place = tuple[str, ...]
 
 

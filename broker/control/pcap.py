@@ -88,7 +88,7 @@ class Capture:
         ends = source.address + target.address
         pseudo = ends + struct.pack(">HH", 6, len(tcp) + len(payload))
         tcp = tcp[:16] + _checksum(pseudo + tcp + payload) + tcp[18:]
-        # IPv4, five words of header; not to be fragmented, 64 hops, TCP (6).
+        # IPv4, 20 bytes of header (5 times 4); not to be fragmented, 64 hops, TCP (6).
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0x4000, 64, 6, 0)
         ip = ip[:10] + _checksum(ip + ends) + ends
         size = len(ip) + len(tcp) + len(payload)

@@ -18,7 +18,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 
-LEAST_BETWEEN_MS = 1000  # between the beginnings of two re-authentications
+LEAST_BETWEEN_MS = 1000  # between the beginnings of two re-authentications (core G.5.1)
 
 
 def _as_user(name: str, _mechanism: str) -> str:
@@ -189,7 +189,7 @@ class Gate:
     def _lifetime(self, expires_at_ms: int | None) -> int:
         """Return the session lifetime in ms: the shorter of the credential's and the listener's.
 
-        0: unlimited, or the credential has already expired (a quirk: SaslServerAuthenticator accepts it).
+        0: unlimited, or the credential has already expired (quirk: SaslServerAuthenticator accepts it, core G.4.7).
         """
         now_ms = self._credentials.now_ms()
         most = self._settings.as_opened(self._listener, "connections.max.reauth.ms", self._mechanism)

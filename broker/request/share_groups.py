@@ -9,7 +9,7 @@ from broker.request.share_state import delete_partitions
 from protocol.errors import ErrorCode, KafkaError, texts_of
 
 LONGEST_MEMBER_ID = 36
-"""Members generate their own ids: a UUID as text."""
+"""Members generate their own ids: a UUID as text (groups D.1.3)."""
 ERROR_TEXTS = texts_of(
     ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

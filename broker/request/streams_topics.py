@@ -20,7 +20,7 @@ from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
-_NAMED_TOPICS = 3
+_NAMED_TOPICS = 3  # in a status; the others are counted (groups E.5)
 _HEARTBEATS = 2
 """For so many heartbeat intervals a failure is remembered: the topic is not created again meanwhile (groups E.5)."""
 _MOST_FAILURES = 1000

@@ -7,7 +7,7 @@ from contextlib import suppress
 from broker.time.clock import soon
 
 PATIENCE_MS = 10_000
-"""How long a peer may read nothing of the pending data, in ms."""
+"""How long a peer may read nothing of the pending data, in ms: longer than a loaded machine pauses a client."""
 _NO_LINGER = b"\1\0\0\0\0\0\0\0"
 
 

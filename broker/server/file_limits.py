@@ -17,18 +17,18 @@ except ImportError:  # Windows has no such limit
     resource = None  # type: ignore[assignment]
 
 _log = Logger(__name__)
-_UNLIMITED = 1 << 20
+_UNLIMITED = 1 << 20  # more than a process of ours can use
 _TRIED = (1 << 20, 65_536, 10_240, 4096)
 """Limits to try if the system reports no limit, or refuses the one that it reports: macOS grants 10,240."""
 SPARE = 8
 """Descriptors held in reserve, to be closed when no other is left."""
 _MOMENTARY = 24
-"""Descriptors for files that are open for a moment."""
+"""Descriptors for files that are open for a moment: a checkpoint of each directory, an answer of the control plane."""
 _MOST_FILES = 512
-"""Open log files of a broker."""
+"""Open log files of a broker: files beyond that are closed, the one used longest ago first, and opened again."""
 _MOST_CONTROL = 256
 """Connections to the control plane: tests that share a process have one or two each."""
-_WARNED_EVERY_MS = 10_000
+_WARNED_EVERY_MS = 10_000  # a warning for each refused connection would fill the log
 
 
 @dataclass(frozen=True, slots=True)

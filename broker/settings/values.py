@@ -9,7 +9,7 @@ from control_api.plugins import PLUGIN_SETTINGS, is_reference
 from protocol.errors import ErrorCode, KafkaError
 
 # Java's String.trim: every character up to and including the space.
-BLANKS = "".join(map(chr, range(33)))
+BLANKS = "".join(map(chr, range(33)))  # what String.trim removes: everything up to the space
 
 
 def is_blank(text: str) -> bool:

@@ -9,8 +9,8 @@ from pipeline.conformance.run import Rows, Run, named
 from pipeline.rendering import plots
 from pipeline.rendering.plots import BLUE, ORANGE, PLAIN, RED, Picture
 
-MOST_CLIENTS: Final = 4
-MOST_APIS: Final = 30
+MOST_CLIENTS: Final = 4  # as many marks and colours
+MOST_APIS: Final = 30  # rows that fit on a page
 _MARKS: Final = ("o", "s", "D", "^")
 _COLOURS: Final = (BLUE, ORANGE, RED, "#3f9a6b")
 

@@ -7,7 +7,7 @@ from pipeline.decoding.fields import HeaderSlices, Slices
 from pipeline.decoding.varints import Bytes, Positions
 from pipeline.schemas import HEADERS, INSTANT
 
-_MOST_MS = (2**63 - 1) // 1000
+_MOST_MS = (2**63 - 1) // 1000  # a timestamp of Arrow or Spark has microseconds
 
 
 def binary(data: Bytes, slices: Slices) -> pa.Array:

@@ -15,8 +15,8 @@ Positions = NDArray[np.int64]
 
 PADDING: Final = 64
 """Zeros after the bytes. The varints of one record's fields cannot extend further."""
-VARINT_BYTES: Final = 5
-VARLONG_BYTES: Final = 10
+VARINT_BYTES: Final = 5  # 32 bits in groups of seven
+VARLONG_BYTES: Final = 10  # 64 bits
 
 
 def read_varints(data: Bytes, at: Positions, max_bytes: int = VARINT_BYTES) -> tuple[Positions, Positions]:

@@ -30,8 +30,8 @@ MOST_BYTES: Final = 128 << 20
 COORDINATORS: Final = ("__transaction_state", "__consumer_offsets", "__share_group_state")
 """Copied first: coordinators record a decision before it takes effect in other logs."""
 _HEAD: Final = struct.Struct(">qiibIhi")
-_OVERHEAD: Final = 12
-_COUNT_AT: Final = 57
+_OVERHEAD: Final = 12  # bytes before and of the length field (core D.4)
+_COUNT_AT: Final = 57  # of the record count
 _MAGIC: Final = 2
 _FINISHING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 

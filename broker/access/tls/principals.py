@@ -17,7 +17,7 @@ _SHORT = {
     "domainComponent": "DC",
     "userId": "UID",
 }
-_SEQUENCE = 0x30
+_SEQUENCE = 0x30  # the tag of an ASN.1 sequence
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)"
 _SPLIT = re.compile(rf"\s*(?:{_RULE})\s*(?:,\s*|$)")
 _GROUP = re.compile(r"\\(.)|\$(\d)|\$\{(\w+)\}|\$")

@@ -15,7 +15,7 @@ _LABEL_CHARACTERS, _REASON_CHARACTERS = 48, 70
 _TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
 _CHARACTER = 6.6
 """The width of a character of labels in pixels; the font is monospaced."""
-_TIME_OF_DAY = slice(11, 23)
+_TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000
 
 
 class Drawing(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from control_api.answers.diagrams import Lane, Step
 from control_api.times import local_time
 
-_TIME_OF_DAY = slice(11, 23)
-_INDENT = 13
+_TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000
+_INDENT = 13  # a time of day and a space
 _COLUMN = 9
 """The distance of two lanes, in characters."""
 _WIDEST = 110

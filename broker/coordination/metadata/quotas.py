@@ -170,7 +170,8 @@ def find(
 ) -> list[tuple[Entity, Mapping[str, float]]]:
     """Return the entities that match all components (type, match type, name), and with ``strict`` have no others.
 
-    ``indexed`` is :attr:`Behaviour.QUOTAS_FOUND_BY_INDEX`.
+    ``indexed`` is :attr:`Behaviour.QUOTAS_FOUND_BY_INDEX`. Each component is checked before their combination
+    (core G.10).
 
     Raises:
         KafkaError: INVALID_REQUEST; UNSUPPORTED_VERSION for an unknown entity type.

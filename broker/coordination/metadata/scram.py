@@ -14,7 +14,7 @@ from protocol.log_records.metadata_security import RemoveUserScramCredentialReco
 
 MECHANISMS: Mapping[str, int] = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Name -> the number of the mechanism in messages and records."""
-LEAST_ITERATIONS = 4096
+LEAST_ITERATIONS = 4096  # as RFC 5802 demands (core G.11)
 MOST_ITERATIONS = 16_384
 """Other numbers of iterations are refused with UNACCEPTABLE_CREDENTIAL (core G.11)."""
 Answers = dict[str, KafkaError | None]

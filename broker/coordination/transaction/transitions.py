@@ -25,7 +25,7 @@ from protocol.log_records.transaction import (
 
 # --- producer ids and epochs ------------------------------------------------------------------------------------------
 
-LAST_GIVEN_EPOCH = 32766
+LAST_GIVEN_EPOCH = 32766  # one below the largest int16, which is kept for fencing (transactions A.3)
 MAX_EPOCH = 32767
 """No client gets the last epoch: it is for fencing, and for the markers of a last transaction (transactions A.3)."""
 

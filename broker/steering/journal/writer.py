@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from broker.steering.journal.files import LineFiles, finish_left
 from broker.steering.journal.lines import About, Handed, line
 
-SIZE_BYTES = 8
+SIZE_BYTES = 8  # of the length before each message in the pipe
 _NICE = 5  # a busy broker has priority; the server bounds the backlog
 
 

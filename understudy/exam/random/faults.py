@@ -127,7 +127,10 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the table: `draw` returns the verbs, or None if the fault is of no use to these clients."""
+    """A line of the table: `draw` returns the verbs, or None if the fault is of no use to these clients.
+
+    `weight` is how often it is drawn beside the others: what clients meet most has more.
+    """
 
     name: str
     weight: int

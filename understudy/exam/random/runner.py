@@ -22,7 +22,7 @@ from understudy.exam.scenario import Scenario
 from understudy.exam.verdicts import Result, Verdict
 
 DIAGRAM: Final = 60
-"""Requests in a diagram."""
+"""Requests in a diagram: two screens."""
 PLAYS: Final = 5
 """How often a schedule with a finding is played in total."""
 TIMEOUT_MS: Final = 4_000

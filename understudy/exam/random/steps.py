@@ -21,7 +21,8 @@ Fields = dict[str, Any]
 class Line:
     """A line of the table: which roles take the step, what is drawn for it, and how it is played.
 
-    `draw` gets the client's options and the partitions of its topic.
+    `draw` gets the client's options and the partitions of its topic. The number is the step's weight: sends and polls
+    have the largest, so that most of a schedule moves records.
     """
 
     name: str

@@ -19,7 +19,7 @@ from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, Gr
 from protocol.regular_expressions import InvalidPattern, compiled
 
 BATCH_MS = 10_000
-"""Shortest time between two refreshes."""
+"""Shortest time between two refreshes (GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS, groups C.9.3)."""
 NEVER_MS = -1
 
 Visible = Callable[[str], bool]

@@ -33,7 +33,7 @@ class Sender:
 
 
 def no_recovery_lag(*, known: bool) -> int:
-    """Return the acceptable recovery lag of a response without an assignment; ``known``: whether its version is v1."""
+    """Return the acceptable recovery lag of a response without an assignment; ``known``: it is v1 (groups E.2)."""
     return -1 if known else 0
 
 
