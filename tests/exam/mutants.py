@@ -272,6 +272,19 @@ STATES = {
     "transactions/pending-offsets": "send OffsetFetch.require_stable other",
     "transactions/zombie-copier": "forgets-its-membership",
 }
+FORESEEN = {
+    "produce/empty-keys": "writes-empty-keys-as-none",
+    "consumers/empty-keys": "empty-keys-are-none",
+    "consumers/incomplete-batches": "skips-incomplete-batches",
+    "groups/offsets-beyond-31-bits": "cuts-off-offsets",
+    "consumers/aborted-in-another-order": "takes-aborted-for-sorted",
+    "truncation/epoch-undefined": "takes-undefined-for-an-offset",
+    "groups/revoked-records-are-dropped": "keeps-revoked-records",
+    "groups/joins-again-as-itself": "joins-again-as-another",
+    "groups/no-reset": "resets-silently",
+    "groups/topic-created-later": "never-asks-again-for-topics",
+    "groups/partitions-are-added": "never-counts-partitions",
+}
 ANSWERED = {
     "produce/request-timed-out": "take Produce REQUEST_TIMED_OUT as NONE",
     "produce/not-enough-replicas-after-append": "take Produce NOT_ENOUGH_REPLICAS_AFTER_APPEND as NONE",
@@ -300,7 +313,7 @@ FAMILIES = {
     "groups/refused-offsetfetch-": "OffsetFetch",
     "consumers/": "Fetch",
 }
-MUTANTS |= SHAPES | PLANNED_LATER | ANSWERED_LATER | STATES | ANSWERED
+MUTANTS |= SHAPES | PLANNED_LATER | ANSWERED_LATER | STATES | FORESEEN | ANSWERED
 for _name in (
     SCENARIOS.keys() - MUTANTS.keys()
 ):  # the families of scenarios/refusals.py: the code is taken for a success

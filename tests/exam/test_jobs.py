@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 import pytest
 
 from understudy.client import Cluster
-from understudy.errors import ControlError, StartError, UnderstudyError
+from understudy.errors import ControlError, StartError, UnderstudyError, Unreachable
 from understudy.exam import runner
 from understudy.exam.driver import DriverProblem, NotSupported
 from understudy.exam.exercise import Exercise, NotExercised, Outcome, Producer, Violation
@@ -94,15 +94,29 @@ def test_a_cluster_that_cannot_be_steered_is_replaced() -> None:
 
 
 def test_a_scenario_whose_steering_fails_twice_is_not_exercised() -> None:
-    """If steering fails twice, the verdict is "not exercised", with the cause."""
+    """If steering fails twice, the verdict is "not exercised", with the cause; neither cluster is used any further."""
     opened = Opened()
 
     def play(_exercise: Exercise) -> None:
         raise ControlError(500, "port 1 cannot be bound")
 
     (result,) = Runner(Silent, opened=opened).run(scenarios(1, play)).results
-    assert (result.verdict, opened.count) == (Verdict.NOT_EXERCISED, 2)
+    assert (result.verdict, opened.count) == (Verdict.NOT_EXERCISED, 3)
     assert "port 1 cannot be bound" in result.problem
+
+
+def test_a_cluster_that_does_not_answer_is_replaced() -> None:
+    """A machine that stalls for half a minute does not end an exam of hours; the second time, it is no verdict."""
+    opened, plays = Opened(), list[Cluster]()
+
+    def play(exercise: Exercise) -> None:
+        plays.append(exercise.cluster)
+        if len(plays) in {1, 3, 4}:
+            raise Unreachable("no answer within 30 s")
+
+    result = Runner(Silent, opened=opened).run(scenarios(3, play))
+    assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.NOT_EXERCISED, Verdict.PASS]
+    assert (opened.count, len(plays)) == (4, 5)
 
 
 def test_a_start_that_fails_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:

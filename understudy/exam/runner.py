@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from understudy.client import Cluster, start
-from understudy.errors import ControlError, UnderstudyError
+from understudy.errors import ControlError, UnderstudyError, Unreachable
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
 from understudy.exam import security, wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
@@ -110,14 +110,17 @@ class Runner:
                             each = again or next(waiting, None)
                         if each is None:
                             return
-                        result = self.judge(cluster, each, capabilities)
-                        if result.problem.startswith(UNSTEERED) and again is None:
+                        result = self._judged(cluster, each, capabilities)
+                        unsteered = result.problem.startswith(UNSTEERED)
+                        if unsteered and again is None:
                             scenario = each  # once more, on another cluster
                             break
                         again = None
                         with lock:
                             results[each.id] = result
                             report(result)
+                        if unsteered:
+                            break
 
         began = time.monotonic()
         if jobs == 1:
@@ -129,6 +132,13 @@ class Runner:
                     each.result()
         played = tuple(results[each.id] for each in chosen)
         return ExamResult(library, __version__, versions.pop(), played, time.monotonic() - began, jobs)
+
+    def _judged(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
+        """Return the result; that the cluster does not answer any more is no verdict on the library."""
+        try:
+            return self.judge(cluster, scenario, capabilities)
+        except Unreachable as error:
+            return Result(scenario, Verdict.NOT_EXERCISED, f"{UNSTEERED}: {error}")
 
     def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
         """Play a scenario as often as its verdict requires; not at all if the library is missing a capability."""

@@ -69,6 +69,8 @@ class ReferenceConsumer:
         self.revoked: dict[Place, int] = {}
         self.joining = threading.Thread(target=self._try_to_join)  # not started yet
         self.join_errors: list[Refused] = []
+        self.shared: dict[str, int] = {}
+        """Topic -> how many partitions the leader, if this is one, has given to members."""
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -96,11 +98,16 @@ class ReferenceConsumer:
         limit = len(self.buffer) if limit is None else limit
         records, self.buffer = self.buffer[:limit], self.buffer[limit:]
         for each in records:
-            self.positions[each["topic"], each["partition"]] = each["offset"] + 1
+            self._move(each["topic"], each["partition"], each["offset"] + 1)
         left = {(each["topic"], each["partition"]) for each in self.buffer}
         for place in self.ahead.keys() - left:
-            self.positions[place] = self.ahead.pop(place)
+            self._move(*place, self.ahead.pop(place))
         return records
+
+    def _move(self, topic: str, partition: int, offset: int) -> None:
+        """Move the position of a partition, if it is still read."""
+        if (topic, partition) in self.positions:
+            self.positions[topic, partition] = offset
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group, or join it again with other topics."""
@@ -218,7 +225,8 @@ class ReferenceConsumer:
                     raise Refused("other", epoch_end.error_code, epoch_end.error_code.name)
             self.network.forget_leader(topic, partition)
             self.network.pause(deadline)
-        if 0 <= epoch_end.end_offset < self.positions[place] and "ignores-truncation" not in self.mutations:
+        lowest = -1 if "takes-undefined-for-an-offset" in self.mutations else 0
+        if lowest <= epoch_end.end_offset < self.positions[place] and "ignores-truncation" not in self.mutations:
             if self.options["offset_reset"] == "none":
                 self.positions.pop(place)
                 raise Refused("other", None, f"the log was truncated at {epoch_end.end_offset}")
@@ -250,7 +258,7 @@ class ReferenceConsumer:
             self.network.pause(deadline)
 
     def _records(self, place: Place, fetched: Any, committed: bool) -> list[dict[str, Any]]:
-        aborted = sorted(fetched.aborted_transactions or (), key=lambda each: each.first_offset) if committed else []
+        aborted = list(fetched.aborted_transactions or ()) if committed else []
         data, at = bytes(fetched.records or b""), 0
         open_aborted: set[int] = set()
         records: list[dict[str, Any]] = []
@@ -258,14 +266,16 @@ class ReferenceConsumer:
             return records
         while len(data) - at >= HEADER_BYTES:
             batch = RecordBatch(data, at)
-            if at + batch.size > len(data):
+            if at + batch.size > len(data):  # it was cut off at the limit of the response, and is fetched again
+                if "skips-incomplete-batches" in self.mutations:
+                    self.ahead[place] = batch.next_offset
                 break
             at += batch.size
             if not batch.crc_ok() and "ignores-checksums" not in self.mutations:
                 if "skips-damaged-batches" in self.mutations:
                     self.ahead[place] = batch.next_offset
                 return records
-            for each in [each for each in aborted if each.first_offset <= batch.last_offset]:
+            for each in self._begun(aborted, batch.last_offset):
                 open_aborted.add(each.producer_id)
                 aborted.remove(each)
             if self._is_visible(batch, open_aborted):
@@ -278,6 +288,12 @@ class ReferenceConsumer:
             self.epochs[place] = batch.partition_leader_epoch
         return records
 
+    def _begun(self, aborted: list[Any], last_offset: int) -> list[Any]:
+        """Return the aborted transactions that begin in a batch or before it: they are listed as they ended."""
+        begun = [each for each in aborted if each.first_offset <= last_offset]
+        in_order = begun == aborted[: len(begun)] or "takes-aborted-for-sorted" not in self.mutations
+        return begun if in_order else []
+
     def _is_visible(self, batch: RecordBatch, open_aborted: set[int]) -> bool:
         """Whether a batch has records for the application; a marker ends its producer's aborted transaction."""
         if batch.is_control:
@@ -289,9 +305,13 @@ class ReferenceConsumer:
         return not (batch.is_transactional and batch.producer_id in open_aborted)
 
     def _key(self, record: Record) -> bytes | None:
+        if "empty-keys-are-none" in self.mutations:
+            return record.key or None
         return None if "forgets-keys" in self.mutations else record.key
 
     def _offset(self, batch: RecordBatch, index: int, record: Record) -> int:
+        if "cuts-off-offsets" in self.mutations:
+            return record.offset & 0x7FFFFFFF
         return batch.base_offset + index if "counts-offsets" in self.mutations else record.offset
 
     # --- membership --------------------------------------------------------------------------------------------------
@@ -308,6 +328,9 @@ class ReferenceConsumer:
         """Whether there is nothing to wait for: joining takes until the other members have come."""
         if not self.topics:
             return True
+        grown = any(self.network.partitions.get(topic, 0) > count for topic, count in self.shared.items())
+        if grown and "never-counts-partitions" not in self.mutations:
+            self.generation, self.shared = -1, {}
         if self.generation < 0 and not self.joining.is_alive():
             self.joining = threading.Thread(target=self._try_to_join, daemon=True)
             self.joining.start()
@@ -337,7 +360,8 @@ class ReferenceConsumer:
         if code not in JOIN_AGAIN or "never-joins-again" in self.mutations:
             self.stopped = True
             raise Refused("fatal", code, code.name)
-        if code is ErrorCode.UNKNOWN_MEMBER_ID and "keeps-dead-member-id" not in self.mutations:
+        dead = code is ErrorCode.UNKNOWN_MEMBER_ID and "keeps-dead-member-id" not in self.mutations
+        if dead or "joins-again-as-another" in self.mutations:
             self.member_id = ""
         self.generation = -1
 
@@ -386,9 +410,10 @@ class ReferenceConsumer:
             members = [each for each in shares if self._subscribes(wanted[each], topic)]
             request = MetadataRequest([MetadataRequestTopic(topic)])
             answer = self.network.ask_any(ApiKey.METADATA, 12, request, deadline)
-            while answer.topics[0].error_code in RETRIABLE:
+            while answer.topics[0].error_code in RETRIABLE and "never-asks-again-for-topics" not in self.mutations:
                 self.network.pause(deadline)
                 answer = self.network.ask_any(ApiKey.METADATA, 12, request, deadline)
+            self.shared[topic] = len(answer.topics[0].partitions)
             for index, each in enumerate(sorted(p.partition_index for p in answer.topics[0].partitions)):
                 for number, member in enumerate(members):
                     if index % len(members) == number or "everybody-gets-everything" in self.mutations:
@@ -424,12 +449,18 @@ class ReferenceConsumer:
         self.revoked = {place: offset for place, offset in former.items() if place not in places}
         if "keeps-positions-when-removed" in self.mutations:
             committed |= former
-        self._discard(lambda _place: True)
+        self._discard(lambda _place: "keeps-revoked-records" not in self.mutations)
         for place in places:
-            offset = -1 if "ignores-committed-offsets" in self.mutations else committed.get(place, -1)
-            if offset < 0:
-                offset = self._first_offset(place, time.monotonic() + DEADLINE_S)
-            self.positions[place] = offset
+            self._start(place, committed.get(place, -1))
+
+    def _start(self, place: Place, committed: int) -> None:
+        """Begin at the committed offset, or by the reset policy; without one, that is an error."""
+        if committed >= 0 and "ignores-committed-offsets" not in self.mutations:
+            self.positions[place] = committed
+        elif self.options["offset_reset"] == "none" and "resets-silently" not in self.mutations:
+            self.errors.append(Refused("other", None, f"{place} has no committed offset, and there is no reset policy"))
+        else:
+            self.positions[place] = self._first_offset(place, time.monotonic() + DEADLINE_S)
 
     def commit(self) -> None:
         """Commit the positions. Raises Refused."""

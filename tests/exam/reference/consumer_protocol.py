@@ -89,8 +89,7 @@ class ProtocolConsumer(ReferenceConsumer):
             for each in topic.partitions
         }
         for place in added:
-            offset = -1 if "ignores-committed-offsets" in self.mutations else committed.get(place, -1)
-            self.positions[place] = offset if offset >= 0 else self._first_offset(place, time.monotonic() + DEADLINE_S)
+            self._start(place, committed.get(place, -1))
 
     def commit(self) -> None:
         """Commit the positions with the member's epoch. Raises Refused."""

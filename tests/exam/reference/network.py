@@ -101,6 +101,8 @@ class Network:
         self.nodes: dict[int, str] = {}
         self.leaders: dict[tuple[str, int], int] = {}
         self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.partitions: dict[str, int] = {}
+        """Topic -> how many partitions its metadata last had."""
         self.coordinators: dict[tuple[int, str], str] = {}
         self.planted = Planted(mutations)
         self.never = threading.Event()
@@ -202,6 +204,7 @@ class Network:
                 continue
             self.nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
             (metadata,) = answer.topics
+            self.partitions[topic] = len(metadata.partitions)
             for each in metadata.partitions:
                 if each.leader_id in self.nodes:
                     self.leaders[topic, each.partition_index] = each.leader_id

@@ -244,7 +244,7 @@ class ReferenceProducer:
     def _written(self, batch: Batch) -> bytearray:
         now_ms = int(time.time() * 1000)
         records = [
-            Record(index, now_ms, None if record["key"] is None else record["key"].encode(), record["value"].encode())
+            Record(index, now_ms, self._key(record["key"]), record["value"].encode())
             for index, record in enumerate(batch.records)
         ]
         known = self.producer_id >= 0 and "writes-without-producer-id" not in self.mutations
@@ -256,6 +256,11 @@ class ReferenceProducer:
             "codec": Codec[self.options["compression"].upper()],
         }
         return build_batch(map(self.network.planted.record, records), **self.network.planted.header(header))
+
+    def _key(self, key: str | None) -> bytes | None:
+        if key is None or (not key and "writes-empty-keys-as-none" in self.mutations):
+            return None
+        return key.encode()
 
     # --- producer ids and transactions -------------------------------------------------------------------------------
 

@@ -78,9 +78,11 @@ class RandomRunner(Runner):
         try:
             history = play.run()
         finally:
-            play.healing.all()
-            self._playing.discard(driver)
-            exercise.driver.__exit__(None, None, None)
+            try:
+                play.healing.all()
+            finally:
+                self._playing.discard(driver)
+                exercise.driver.__exit__(None, None, None)
         whole = oracle.completed(history, log_of(play, schedule))
         findings = [*oracle.findings(whole), *wire_findings(exercise)]
         if not findings:

@@ -13,6 +13,8 @@ from understudy.exam.scenarios.values import numbered
 
 OWN_TOPIC = "made"
 """A topic that a case creates, with configs of its own."""
+FAR = 8_000_000_000
+"""An offset that 32 bits do not hold."""
 
 
 @scenario(
@@ -51,6 +53,47 @@ def read_keys(exercise: Exercise) -> None:
     check_read(exercise, consumer, numbered(10))
     keys_read = [record.get("key") for record in consumer.read]
     exercise.require(keys_read == numbered(10, "key"), f"the keys that were read are {keys_read}")
+
+
+@scenario(
+    "produce/empty-keys",
+    "Records with empty keys",
+    rule="core C.2: keys are nullable",
+    needs="producer",
+    level=Level.SHOULD,
+    correct="Writes an empty key as one, and no key as none.",
+    loss="Records that compaction refuses, or that another client takes for records without a key.",
+)
+def empty_keys(exercise: Exercise) -> None:
+    """Write a record with an empty key, and one without a key."""
+    producer = exercise.producer()
+    producer.send(["empty"], keys=[""])
+    producer.send(["without"])
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    keys_in_log = [record.key for record in exercise.log()]
+    exercise.require(keys_in_log == [b"", None], f"the keys in the log are {keys_in_log}", Level.SHOULD)
+
+
+@scenario(
+    "consumers/empty-keys",
+    "Records with empty keys are read",
+    rule="core C.2: keys are nullable",
+    needs=CONSUMER,
+    level=Level.SHOULD,
+    correct="Returns an empty key as one, and no key as none.",
+    loss="An application that takes one for the other.",
+)
+def read_empty_keys(exercise: Exercise) -> None:
+    """Read a record with an empty key, and one without a key."""
+    exercise.cluster.topics["t"].write(
+        {"key": "", "value": "empty", "partition": 0}, {"value": "without", "partition": 0}
+    )
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    check_read(exercise, consumer, ["empty", "without"])
+    keys_read = [record.get("key") for record in consumer.read]
+    exercise.require(keys_read == ["", None], f"the keys that were read are {keys_read}", Level.SHOULD)
 
 
 @scenario(
@@ -195,6 +238,32 @@ def interleaved_aborted(exercise: Exercise) -> None:
 
 
 @scenario(
+    "consumers/aborted-in-another-order",
+    "Of two transactions that are aborted, the first one to begin is the last one to end",
+    rule="KIP-98: aborted transactions, which a response lists in the order in which they ended",
+    needs=TRANSACTIONS,
+    correct="Discards the records of both from the first offset of each.",
+    loss="Aborted records are read.",
+)
+def aborted_in_another_order(exercise: Exercise) -> None:
+    """Let the second one begin and end within the first one."""
+    first, second = exercise.transactional("tx-1"), exercise.transactional("tx-2")
+    for producer, prefix in ((first, "lost-a"), (second, "lost-b")):
+        producer.call("begin")
+        producer.send(numbered(3, prefix))
+        producer.flush()
+    second.call("abort")
+    first.call("abort")
+    second.call("begin")
+    second.send(numbered(3, "kept"))
+    second.flush()
+    second.call("commit")
+    consumer = exercise.consumer(isolation="read_committed")
+    consumer.assign(0)
+    check_read(exercise, consumer, numbered(3, "kept"))
+
+
+@scenario(
     "consumers/compacted",
     "A log with gaps, within batches and between them",
     rule="core F.6: compaction keeps offsets",
@@ -221,6 +290,56 @@ def compacted(exercise: Exercise) -> None:
     check_read(exercise, consumer, exercise.log_values(OWN_TOPIC))
     offsets = [record["offset"] for record in consumer.read]
     exercise.require(offsets == [record.offset for record in log], f"the offsets that were reported are {offsets}")
+
+
+@scenario(
+    "consumers/incomplete-batches",
+    "More batches than a response can hold: the last one is cut off",
+    rule="KIP-74: max.partition.fetch.bytes; core D.3",
+    needs=CONSUMER,
+    correct="Fetches the batch that was cut off again.",
+    loss=SKIPPED,
+)
+def incomplete_batches(exercise: Exercise) -> None:
+    """Write 4 MB in batches of a third of a megabyte, of which a response holds a few and a part of the next."""
+    values = [f"{value} {'a' * 333_000}" for value in numbered(12)]
+    for value in values:
+        exercise.write([value])
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    check_read(exercise, consumer, values)
+
+
+@scenario(
+    "groups/offsets-beyond-31-bits",
+    "Offsets of eight billion",
+    rule="core C.2: offsets are INT64",
+    needs=f"producer {groups.COMMITS}",
+    steers="topics",
+    correct="Writes, reads, commits and resumes at them.",
+    loss=groups.LOST,
+)
+def offsets_beyond_31_bits(exercise: Exercise) -> None:
+    """Let the log begin there."""
+    exercise.cluster.topics["t"].partitions[0].start_at(FAR)
+    producer = exercise.producer()
+    producer.send(numbered(10, "a"))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    first = groups.member(exercise)
+    first.poll_for(10)
+    offsets = [record["offset"] for record in first.read]
+    exercise.require(offsets == list(range(FAR, FAR + 10)), f"the offsets that were read are {offsets}")
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    exercise.require(groups.committed(exercise) == [FAR + 10], f"committed {groups.committed(exercise)}")
+    first.close()
+    exercise.write(numbered(10, "b"))
+    second = groups.member(exercise)
+    second.poll_for(10)
+    second.poll_quietly()
+    exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
 
 
 @scenario(

@@ -13,6 +13,8 @@ from understudy.exam.scenarios.consumers import SKIPPED, check_latest, check_rea
 from understudy.exam.scenarios.values import numbered
 
 SOON_S = 5.0
+OWN_TOPIC = "made"
+"""A topic that a case creates."""
 
 
 # --- leaders ----------------------------------------------------------------------------------------------------------
@@ -156,6 +158,77 @@ def latest(exercise: Exercise) -> None:
     check_latest(exercise, consumer)
 
 
+@scenario(
+    "groups/no-reset",
+    "A member without a committed offset; offset reset is none",
+    rule="auto.offset.reset; NoOffsetForPartitionException",
+    needs=f"{groups.NEEDS} offset_reset",
+    correct="Reports an error and reads nothing.",
+    loss="Records are silently processed again, or skipped.",
+)
+def no_reset(exercise: Exercise) -> None:
+    """Write ten records before it joins."""
+    exercise.write(numbered(10))
+    consumer = exercise.consumer(group="g", offset_reset="none")
+    consumer.subscribe("t")
+    until = exercise.deadline()
+    while not (consumer.errors or consumer.read or exercise.past(until)):
+        consumer.poll(200)
+    exercise.require(not consumer.read, f"read {consumer.values()} without an offset to begin at")
+    exercise.require(bool(consumer.errors), "no error was reported")
+
+
+# --- topics -----------------------------------------------------------------------------------------------------------
+
+
+@scenario(
+    "groups/topic-created-later",
+    "A member subscribes to a topic that is created afterwards",
+    rule="Metadata: requestUpdate after UNKNOWN_TOPIC_OR_PARTITION",
+    needs=groups.NEEDS,
+    steers="topics",
+    level=Level.SHOULD,
+    correct="Asks for it again, and joins once it exists.",
+    loss="A consumer that reads nothing for minutes, or until it is restarted.",
+)
+def topic_created_later(exercise: Exercise) -> None:
+    """Create it a second after the subscription."""
+    consumer = groups.member(exercise, OWN_TOPIC)
+    consumer.poll_quietly(times=5)
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1)
+    exercise.write(numbered(5), topic=OWN_TOPIC)
+    consumer.poll_for(5)
+    exercise.require(consumer.values() == numbered(5), f"read {consumer.values()}", Level.SHOULD)
+
+
+@scenario(
+    "groups/partitions-are-added",
+    "New metadata has more partitions of a topic than a member knew",
+    rule="ConsumerCoordinator.rejoinNeededOrPending: metadataSnapshot",
+    needs=groups.NEEDS,
+    level=Level.SHOULD,
+    correct="Joins again, so that the new partitions have a reader.",
+    loss="Partitions without a reader.",
+)
+def partitions_are_added(exercise: Exercise) -> None:
+    """Let metadata have one partition of three, until the member has read; an error makes it ask again."""
+    exercise.write(["p0"], topic="many")
+    leader = exercise.cluster.topics["many"].partitions[0].show().leader
+    one = {"error_code": "NONE", "partition_index": 0, "leader_id": leader}
+    hidden = exercise.cluster.faults.add(api="Metadata", topic="many", alter={"topics.*.partitions": [one]}, times=None)
+    consumer = groups.member(exercise, "many")
+    consumer.poll_for(1)
+    exercise.require_situation(consumer.values() == ["p0"], f"before, the member read {consumer.values()}")
+    exercise.require_situation(hidden.hits() > 0, "no Metadata request names the topic")
+    hidden.remove()
+    for partition in (1, 2):
+        exercise.write([f"p{partition}"], topic="many", partition=partition)
+    exercise.fault(api="Fetch", error="NOT_LEADER_OR_FOLLOWER")
+    consumer.poll_for(3)
+    exercise.require_exercised()
+    exercise.require(sorted(set(consumer.values())) == ["p0", "p1", "p2"], f"read {consumer.values()}", Level.SHOULD)
+
+
 # --- members ----------------------------------------------------------------------------------------------------------
 
 
@@ -270,6 +343,59 @@ def commit_after_revocation(exercise: Exercise) -> None:
     first.commit()
     offsets = {each.partition: each.offset for each in exercise.group("g").offsets if each.partition in share}
     exercise.require(set(offsets.values()) == {6}, f"the second member committed 6, and the group has {offsets}")
+
+
+@scenario(
+    "groups/joins-again-as-itself",
+    "A member joins again, as another one has come",
+    rule="AbstractCoordinator: the member id is kept after REBALANCE_IN_PROGRESS",
+    needs=f"{groups.NEEDS} assignment",
+    level=Level.SHOULD,
+    correct="Keeps the member id that it was granted.",
+    loss="A rebalance that waits until the member that it was has timed out.",
+)
+def joins_again_as_itself(exercise: Exercise) -> None:
+    """Compare the member ids that the first member was granted."""
+    first, second = groups.member(exercise, "many"), groups.member(exercise, "many")
+    groups.check_shared(exercise, (first, second))
+    joined = [entry.response or {} for entry in exercise.journal(first.name, "JoinGroup")]
+    ids = {each["member_id"] for each in joined if each.get("member_id")}
+    exercise.require(len(ids) == 1, f"the member has been {len(ids)} members: {', '.join(sorted(ids))}", Level.SHOULD)
+
+
+def is_shared(first: Consumer, second: Consumer) -> bool:
+    """Return whether both have partitions, by their own report, and together three."""
+    shares = first.partitions(), second.partitions()
+    return all(shares) and shares[0] == {0, 1, 2} - shares[1]
+
+
+@scenario(
+    "groups/revoked-records-are-dropped",
+    "Partitions are revoked while their fetched records were not returned yet",
+    rule="ConsumerCoordinator.onJoinPrepare; SubscriptionState.assignFromSubscribed",
+    needs=f"{groups.NEEDS} assignment max_records",
+    correct="Drops them: they belong to another member now.",
+    loss=groups.LOST,
+)
+def revoked_records_are_dropped(exercise: Exercise) -> None:
+    """Let the first member take one of 3000 records with each poll while the second one joins."""
+    for partition in range(3):
+        exercise.write(numbered(1_000, f"p{partition}-"), topic="many", partition=partition)
+    first = groups.member(exercise, "many")
+    first.poll(1_000, max_records=1)
+    second = groups.member(exercise, "many")
+    until = exercise.deadline()
+    while not exercise.past(until) and not is_shared(first, second):
+        first.poll(50, max_records=1)
+        second.poll(50)
+    share, count = first.partitions(), len(first.read)
+    exercise.require_situation(0 < len(share) < 3, f"the first member has {share}")
+    exercise.require_situation(count < 3_000, "it had read everything before")
+    for _ in range(10):
+        first.poll(200, max_records=500)
+    exercise.require_situation(first.partitions() == share, "the group was rebalanced again")
+    foreign = sorted({record["partition"] for record in first.read[count:]} - share)
+    exercise.require(not foreign, f"it returned records of {foreign}, which were revoked")
 
 
 @scenario(

@@ -1,5 +1,8 @@
 """Fetch sessions (KIP-227) of several partitions, and truncated logs (KIP-320)."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.level import Level
@@ -155,6 +158,38 @@ for _slug, _title, _fault in _FAULTS:
         correct="Repeats the request, and continues at its position once it is validated.",
         loss=SKIPPED,
     )(_validated)
+
+
+@scenario(
+    "truncation/epoch-undefined",
+    "The new leader does not know the epoch of the position",
+    rule="KIP-320: UNDEFINED_EPOCH_OFFSET",
+    needs="consumer offset_reset",
+    steers="leaders brokers",
+    correct="Resets its position, or continues at it; -1 is no offset.",
+    loss=SKIPPED,
+)
+def epoch_undefined(exercise: Exercise) -> None:
+    """Return -1 for the epoch and its end, once."""
+    undefined = {"topics.*.partitions.*.end_offset": -1, "topics.*.partitions.*.leader_epoch": -1}
+    exercise.fault(api=EPOCHS, alter=undefined)
+    consumer = moved(exercise)
+    exercise.write(numbered(5, "b"))
+    until = exercise.deadline()
+    while not exercise.past(until) and not {*numbered(5, "b")} <= {*consumer.values()}:
+        consumer.poll(200)
+    require_asked(exercise, consumer)
+    exercise.require_exercised()
+    exercise.require({*numbered(5, "b")} <= {*consumer.values()}, f"read {consumer.values()[10:]} afterwards")
+    rows = [(entry.id, row) for entry in exercise.journal(consumer.name, "Fetch") for row in fetched(entry.request)]
+    wrong = [f"request {number}" for number, row in rows if row["fetch_offset"] < 0]
+    exercise.require(not wrong, f"{', '.join(wrong[:3])}: Fetch from a negative offset")
+
+
+def fetched(request: Any) -> Iterator[Mapping[str, Any]]:
+    """Return the partitions of a Fetch request."""
+    for topic in request["topics"]:
+        yield from topic["partitions"]
 
 
 @scenario(
