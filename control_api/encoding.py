@@ -12,7 +12,7 @@ from control_api.fields import Kind, fields_of, kind_of
 SAFE = 2**53 - 1
 """The largest exact integer in JavaScript: Number.MAX_SAFE_INTEGER."""
 _STEP = 64
-"""The number of elements of a long list that are encoded in one step."""
+"""The number of elements of a long list that are encoded in one step: few, as one may be a record of a megabyte."""
 T = TypeVar("T")
 Write = Callable[[Any], Any]
 Steps = Callable[[Any], Generator[None, None, str]]

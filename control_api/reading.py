@@ -16,7 +16,7 @@ from control_api.spelling import suggestion
 Place = tuple[str, ...]
 """The path of a value. Names of settings and of message fields contain dots, so it is not a dotted string."""
 _STEP = 64
-"""The number of elements of a long list that are read in one step."""
+"""The number of elements of a long list that are read in one step: few, as each may be a large object."""
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 

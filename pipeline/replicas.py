@@ -12,7 +12,7 @@ from pipeline.locations import locate
 from pipeline.segment_reader import read_pieces
 from pipeline.splits import split_partition
 
-_OFFSET: Final = 8
+_OFFSET: Final = 8  # bytes of a base offset
 
 
 def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker: int | None = None) -> list[Partition]:

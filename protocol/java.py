@@ -11,7 +11,7 @@ from uuid import UUID
 K = TypeVar("K")
 V = TypeVar("V")
 _MASK = 0xFFFFFFFF
-_DEFAULT_CAPACITY = 16
+_DEFAULT_CAPACITY = 16  # HashMap.DEFAULT_INITIAL_CAPACITY (groups 0.8.3)
 _LONG_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _FIBONACCI = -7046029254386353131 & _LONG_MASK
 """Multiplier in ``BaseHashTable.findSlot`` (Knuth's multiplicative hash)."""

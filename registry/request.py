@@ -12,11 +12,11 @@ from registry.records import Json, compact_json
 from registry.registry import LATEST
 from registry.state import AVRO, Schema, references_of
 
-MOST_BYTES = 8 * 1024 * 1024
+MOST_BYTES = 8 * 1024 * 1024  # as for the control plane
 _MOST_CHARACTERS = 1_000_000
 """Most characters of a schema: the default size limit of a request to a broker."""
 _MOST_NUMBER = 2**31 - 1
-_MOST_DIGITS = 10
+_MOST_DIGITS = 10  # of 2^31 - 1
 GLOBAL = "__GLOBAL"
 EMPTY = "__EMPTY"
 """Path segment for the subject with an empty name (Confluent's `QualifiedSubject`)."""

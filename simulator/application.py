@@ -36,9 +36,9 @@ from simulator.wire_log import Exchange
 from storage.log.partition_log import PartitionLog
 
 MOST_AFTER_S = 1_800
-"""Limit of virtual time after the planned faults."""
+"""Limit of virtual time after the planned faults: ten times the time without progress that ends a run."""
 CALM_LIMIT_MS = 180_000
-"""Time without progress after the last fault, after which a program counts as hanging."""
+"""Time without progress after the last fault, after which a program counts as hanging: three of clients' timeouts."""
 GRACE_MS = 60_000
 """Time after the last fault within which a process may still fail because of it: the longest of clients' timeouts."""
 _SETTLED_MS = 3_000

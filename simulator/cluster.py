@@ -29,7 +29,7 @@ from simulator.process import SETTINGS, Tasks
 from storage.checkpoints import PARTITION_METADATA
 from storage.files import MemoryFiles
 
-FIRST_PORT = 9092
+FIRST_PORT = 9092  # Kafka's, so that traces read as usual
 RELEASES = ("4.2", "4.3", "4.4")
 """Kafka releases that have all APIs and versions that the clients of a run use."""
 

@@ -92,7 +92,8 @@ def decide(
     """Decide on each resource, in order; an invalid one does not affect the others.
 
     Except for an unknown operation, and for a value that no record can hold: Kafka's controller fails on them
-    (ConfigurationControlManager, ApiMessageAndVersion), and with it every resource that was forwarded to it.
+    (ConfigurationControlManager, ApiMessageAndVersion), and with it every resource that was forwarded to it (core C.3,
+    core C.4). That it resigns then is not copied.
     """
     times = Counter((one.type, one.name) for one in alterations)
     at_broker = [_decide_at_broker(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]

@@ -11,7 +11,7 @@ from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 _CLOSES: Final = -1
 _MOST_OFFSETS: Final = 100_000
-"""Longer ranges are not checked offset by offset."""
+"""Longer ranges are not checked offset by offset: one acknowledgement may name 2^63 of them."""
 _RESETS: Final = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets", "DeleteGroups"})
 Place = tuple[str, str, int]
 """Group, topic id, partition."""

@@ -27,7 +27,7 @@ COUNTED_FROM: Final = pa.schema(
     ]
 )
 TABLES: Final = {"record_counts": RECORD_COUNTS, "counted_from": COUNTED_FROM}
-_FIRST: Final = -(2**62)
+_FIRST: Final = -(2**62)  # before every timestamp
 
 
 def _machine_ms() -> int:

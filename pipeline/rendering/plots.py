@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-WINDOWS: Final = 60
+WINDOWS: Final = 60  # as many as can be distinguished in a picture
 PLAIN: Final = "#8593a3"
 BLUE: Final = "#4a7fbf"
 ORANGE: Final = "#e0812b"
 RED: Final = "#cf4636"
 DAY_MS: Final = 86_400_000
-_PNG_DPI: Final = 144
+_PNG_DPI: Final = 144  # sharp on a screen of twice the usual density
 _LABELS: Final = ["%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S.%f"]
 _FIRST_LABELS: Final = ["", "%Y", "%b", "%b-%d", "%H:%M", "%H:%M:%S"]
 _DAYS: Final = ["", "%Y", "%Y-%b", "%Y-%b-%d UTC", "%Y-%b-%d UTC", "%Y-%b-%d UTC"]

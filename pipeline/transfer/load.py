@@ -42,7 +42,7 @@ from storage.log_dir import partition_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_FAR_MS = 2**62
+_FAR_MS = 2**62  # after every timestamp
 _MOST_DELTA = 2**31 - 1
 """Maximum distance from the base offset to the last offset of a batch: 32 bits."""
 

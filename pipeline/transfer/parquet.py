@@ -20,7 +20,7 @@ PRODUCERS: Final = (
 )  # fmt: skip
 FILE_BYTES: Final = 256 << 20
 """Arrow data per file: 50 to 250 MB when compressed."""
-ROW_GROUP_ROWS: Final = 128 * 1024
+ROW_GROUP_ROWS: Final = 128 * 1024  # of small records some ten MB: what a reader of Parquet skips or loads as a whole
 ROW_GROUP_BYTES: Final = 64 << 20
 """Arrow data per row group, which writers and readers hold in memory."""
 
@@ -46,6 +46,7 @@ class _OpenFile:
         self._stream = store.create(self.path)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
+        # Level 3 is zstd's own default.
         self._writer = pq.ParquetWriter(
             self._stream, columns, compression="zstd", compression_level=3, use_dictionary=["topic", "partition"],
             write_statistics=["topic", "partition", "offset", "timestamp", "timestamp_ms"], coerce_timestamps=None,

@@ -13,7 +13,7 @@ PATIENCE_S: Final = 120.0
 """Time for which a batch is retried, like `delivery.timeout.ms`."""
 _PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
-_CRC_AT, _PRODUCER_AT = 17, 43
+_CRC_AT, _PRODUCER_AT = 17, 43  # positions in a batch (core D.4)
 RETRIABLE: Final = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -27,7 +27,7 @@ from protocol.topic_names import complaint_of
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.1
-_MOST_THROTTLED: Final = 100
+_MOST_THROTTLED: Final = 100  # times in turn: a quota that is never met again is an error
 _MOVING: Final = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -9,7 +9,7 @@ from protocol.codec import known_versions
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.api_versions import ApiVersionsRequest
 
-_NEWEST = 99
+_NEWEST = 99  # above every version, so that the broker's maximum decides
 Ranges = Mapping[int, tuple[int, int]]
 """API key -> lowest and highest version that the broker serves."""
 

@@ -43,7 +43,7 @@ _XERIAL_BLOCK_SIZE: Final = 32 * 1024  # SnappyOutputStream.DEFAULT_BLOCK_SIZE
 _BLOCK_SIZE: Final = Struct(">i")
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-_LZ4_INDEPENDENT_BLOCKS: Final = 0x20
+_LZ4_INDEPENDENT_BLOCKS: Final = 0x20  # a flag; Kafka reads no other frames (core D.4)
 _LZ4_HIGHEST_LEVEL: Final = 12  # of the C library; Kafka's Java one takes up to 17 (core D.4)
 
 _FIRST_GUESS: Final = 64 * 1024  # of a decompressed size that is not known: most batches fit

@@ -11,7 +11,7 @@ from xxhash import xxh32_intdigest
 
 _FLAGS: Final = 4
 """Position of the flags: behind the magic number."""
-_CONTENT_SIZE, _DICTIONARY_ID = 0x08, 0x01
+_CONTENT_SIZE, _DICTIONARY_ID = 0x08, 0x01  # flags of an lz4 frame
 
 
 def with_true_checksum(frame: bytes) -> bytes:

@@ -10,7 +10,7 @@ from protocol.records.errors import UnreadableCompressionError
 Buffer = bytes | bytearray | memoryview
 
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
-_SHORTEST_HEADER: Final = 10
+_SHORTEST_HEADER: Final = 10  # of a gzip member (RFC 1952), as are the flags
 _HEADER_CHECKSUM, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
 _TRAILER: Final = struct.Struct("<II")
 _SHORTEST_MEMBER: Final = 26

@@ -23,7 +23,7 @@ _IMPLIED = {
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 }  # fmt: skip
 """Keywords -> type of a schema that has them, but no `type`."""
-_MOST_REFERENCES = 100
+_MOST_REFERENCES = 100  # followed in turn: a circle of references has no end
 _MOST_PAIRS = 20_000
 """Most comparisons of two schemas; schemas that share many parts by reference would take forever."""
 

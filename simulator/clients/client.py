@@ -17,8 +17,8 @@ from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.network import Link, Network
 
 GROUP, TRANSACTION = 0, 1
-REQUEST_TIMEOUT_MS = 5_000
-BACKOFF_MS = 100
+REQUEST_TIMEOUT_MS = 5_000  # shorter than Kafka's 30 s, so that timeouts happen within a run
+BACKOFF_MS = 100  # retry.backoff.ms of Kafka's clients
 RETRIABLE = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,

@@ -26,7 +26,7 @@ DEFAULT_MAP_ENTRIES: Final = int(134_217_728 * 0.9 / 24)
 _MOST_RECORDS: Final = 1_000_000
 """Most records in a batch that is compacted."""
 _YIELD_INTERVAL_BYTES: Final = 64 * 1024
-"""Most bytes that are processed between two yields."""
+"""Most bytes that are processed between two yields: some milliseconds, in which no request is served."""
 _WHOLE_KEY: Final = 32  # a digest has a byte more, so that no key equals one
 
 
