@@ -34,10 +34,10 @@ _OURS = ("broker", "control_api", "protocol", "simulator", "storage", "asyncio",
 _ORIGINALS: dict[Any, Callable[..., Any]] = {}
 """Replacement -> original."""
 _BLOCKING = {
-    "confluent_kafka.cimpl": ("Producer", "Consumer", "AdminClient", "_AdminClientImpl"),
+    "confluent_kafka.cimpl": ("Producer", "Consumer", "ShareConsumer", "_AdminClientImpl"),
     "kafka": ("KafkaProducer", "KafkaConsumer", "KafkaAdminClient"),
 }
-"""Clients that wait in threads, or block the loop."""
+"""Clients that wait in threads, or block the loop; classes that inherit from them do so, too."""
 
 
 class Surroundings:
@@ -154,15 +154,21 @@ def outside() -> Iterator[None]:
 def _replace_imported(changes: ExitStack) -> None:
     """Replace what modules imported by name, and clients that cannot be simulated."""
     replacements: dict[int, Any] = {id(_ORIGINALS[each]): each for _, _, each in _FUNCTIONS}
-    for module, names in _BLOCKING.items():
-        for name in names:
-            if (client := getattr(sys.modules.get(module), name, None)) is not None:
-                replacements[id(client)] = _refusing(f"{module.partition('.')[0]}.{name}")
+    clients = {
+        id(client): module.partition(".")[0]
+        for module, names in _BLOCKING.items()
+        for name in names
+        if (client := getattr(sys.modules.get(module), name, None)) is not None
+    }
     for imported, imported_module in list(sys.modules.items()):
         if imported.partition(".")[0] in _OURS or imported_module in (time, os):
             continue
         for name, value in list(getattr(imported_module, "__dict__", {}).items()):
-            if (replacement := replacements.get(id(value))) is not None:
+            replacement = replacements.get(id(value))
+            if clients and replacement is None and isinstance(value, type):
+                of_client = next((clients[id(each)] for each in value.__mro__ if id(each) in clients), None)
+                replacement = of_client and _refusing(f"{of_client}.{value.__name__}")
+            if replacement is not None:
                 changes.enter_context(replaced(imported_module, name, replacement))
 
 

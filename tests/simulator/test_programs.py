@@ -16,6 +16,8 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
+import confluent_kafka.admin
+import kafka
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import ProducerFenced
@@ -334,6 +336,21 @@ async def uses_sasl() -> None:
     ).start()
 
 
+async def uses_librdkafka() -> None:
+    """Start its threads."""
+    confluent_kafka.Producer({"bootstrap.servers": "127.0.0.1:9092"})
+
+
+async def administers_with_librdkafka() -> None:
+    """Use a class that inherits from the one in C."""
+    confluent_kafka.admin.AdminClient({"bootstrap.servers": "127.0.0.1:9092"})
+
+
+async def uses_kafka_python() -> None:
+    """Use a client that blocks the loop."""
+    kafka.KafkaProducer(bootstrap_servers="127.0.0.1:9092")
+
+
 async def connects_and_waits() -> None:
     """Block the loop until another server answers."""
     socket.create_connection(("127.0.0.1", 1), timeout=1)
@@ -368,6 +385,9 @@ async def uses_an_executor() -> None:
         (goes_elsewhere, "a connection to example.test:443, which is no broker, cannot be simulated"),
         (uses_tls, "TLS cannot be simulated; use security_protocol PLAINTEXT"),
         (uses_sasl, "SASL cannot be simulated; use security_protocol PLAINTEXT"),
+        (uses_librdkafka, r"confluent_kafka\.Producer cannot be simulated; it works in threads or blocks"),
+        (administers_with_librdkafka, r"confluent_kafka\.AdminClient cannot be simulated; it works in threads"),
+        (uses_kafka_python, r"kafka\.KafkaProducer cannot be simulated; .* use a client on asyncio"),
         (connects_and_waits, r"a blocking connection to \('127.0.0.1', 1\) cannot be simulated; replace that service"),
         (starts_a_program, "another process cannot be simulated; replace what it does"),
         (awaits_a_socket, "as a socket or a pipe, cannot be simulated; replace it"),
