@@ -26,7 +26,7 @@ from tests.clients.targets import START_S, oracle_release, wait_until
 from tests.differential import rows
 from tests.differential.targets import SETTINGS, Kafka
 from tests.mutants.mutant import Mutant
-from tests.mutants.test_transactions import MUTANTS
+from tests.mutants.transactions import TRANSACTIONS
 from tools.compact_json import dumps
 from understudy.launcher import command_line
 
@@ -116,6 +116,7 @@ def noticed(address: str, questions: Sequence[Question]) -> str | None:
 
 def row_of(mutant: Mutant) -> list[str]:
     """The rows that are asked of both and notice the mistake."""
+    assert mutant.noticed_by is not None
     test, record = mutant.noticed_by.__name__, rows.recorded()
     if test.startswith("test_"):
         outcomes = {name.partition("[")[0].rpartition("::")[2]: out for name, (out, _) in record["kafka"].items()}
@@ -135,7 +136,7 @@ def caught(questions: Sequence[Question], folder: Path) -> dict[str, dict[str, A
     with mistaken(None, folder) as address:
         answer = noticed(address, questions)
         assert answer is None, f"without any mistake: {answer}"
-    for number, mutant in enumerate(MUTANTS):
+    for number, mutant in enumerate(TRANSACTIONS):
         with mistaken(number, folder) as address:
             evidence[mutant.mistake] = {
                 "history": noticed(address, questions),

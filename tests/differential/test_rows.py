@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.targets import oracle_release
 from tests.differential import mistakes, rows
-from tests.mutants.test_transactions import MUTANTS
+from tests.mutants.transactions import TRANSACTIONS
 from tests.storage.kafka_tools import need_kafka
 
 
@@ -63,6 +63,6 @@ def test_every_mistake_is_noticed_by_what_kafka_answers(tmp_path: Path) -> None:
     """By a row that both are asked, by a history, or by steering alone, with the reason."""
     need_kafka()
     evidence = mistakes.caught(mistakes.questions(tmp_path / "kafka"), tmp_path)
-    assert len(evidence) == len(MUTANTS)
+    assert len(evidence) == len(TRANSACTIONS)
     unnoticed = {mistake for mistake, by in evidence.items() if not by["rows"] and not by["history"]}
     assert unnoticed - set(mistakes.NEEDS_STEERING) == set()

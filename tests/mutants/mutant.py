@@ -20,16 +20,19 @@ PATIENCE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``old`` is once in the source of ``function`` and becomes ``new``; ``noticed_by`` has to fail then.
-
-    A property is given by its getter. The tests take no arguments.
-    """
+    """``old`` is once in the source of ``function`` and becomes ``new``. A property is given by its getter."""
 
     mistake: str
     function: Any
     old: str
     new: str
-    noticed_by: Callable[[], Any]
+    noticed_by: Callable[[], Any] | None = None
+    """A test without arguments that has to fail then."""
+    simulated: tuple[str, int] | None = None
+    """The kinds of runs, as `simulate --kinds` takes them, and a seed with which the simulator finds it.
+
+    None: it breaks no promise to a client; docs/inside/simulator-notebook.md has the proof.
+    """
 
     def changed(self) -> FunctionType:
         """Return the function itself, also of a class method."""

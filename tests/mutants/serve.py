@@ -2,9 +2,9 @@
 
 import sys
 
-from tests.mutants.test_transactions import MUTANTS
+from tests.mutants.transactions import TRANSACTIONS
 from understudy.cli import main
 
 if __name__ == "__main__":
-    with MUTANTS[int(sys.argv.pop(1))].alive():
+    with TRANSACTIONS[int(sys.argv.pop(1))].alive():
         sys.exit(main())

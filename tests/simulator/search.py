@@ -11,7 +11,8 @@ from collections.abc import Collection
 
 from simulator.run import run
 from tests.mutants.mutant import Mutant
-from tests.simulator.test_planted import MINUTES, MISTAKES
+from tests.mutants.registry import REGISTRY
+from tests.simulator.test_planted import MINUTES
 
 
 def finds(mutant: Mutant, seed: int, kinds: Collection[str]) -> bool:
@@ -25,7 +26,7 @@ def main(mistake: str, kinds: str, first: int, end: int) -> int:
     """The exit code: 0 where a seed was found."""
     wanted = () if kinds == "none" else tuple(kinds.split(","))
     for tried, seed in enumerate(range(first, end)):
-        if finds(MISTAKES[mistake], seed, wanted):
+        if finds(REGISTRY[mistake], seed, wanted):
             print(f"{mistake}: seed {seed} with {kinds}, after {tried} others", flush=True)  # noqa: T201
             return 0
     print(f"{mistake}: not found by the seeds {first} to {end - 1} with {kinds}", flush=True)  # noqa: T201

@@ -12,7 +12,7 @@ from broker.coordination.metadata.image import NO_LEADER, Partition
 from simulator.leaderless import REMOVED, is_stranded
 from simulator.result import Result
 from simulator.run import KINDS, run
-from tests.simulator.planted import mistake
+from tests.mutants.mutant import Mutant
 
 SEED = 526461987
 """Partition b-0 is moved away from broker 1 while it has too few in-sync replicas; then all brokers are killed."""
@@ -20,10 +20,10 @@ STRANDED = Partition(
     replicas=(3, 2), isr=(), leader=NO_LEADER, leader_epoch=7, partition_epoch=9, elr=(1,), last_known_elr=(3,),
     directories=(UUID(int=3), UUID(int=2)),
 )  # fmt: skip
-NOT_ELECTED = mistake(
+NOT_ELECTED = Mutant(
     "the last known leader is not elected", PartitionChange._elect, "len(now.last_known_elr) == 1", "False"
 )
-NOT_ELIGIBLE = mistake(
+NOT_ELIGIBLE = Mutant(
     "eligible replicas are not elected", PartitionChange._valid, "(not self.isr and replica in self._elr)", "False"
 )
 

@@ -21,8 +21,8 @@ from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
 from simulator.result import Result
 from simulator.run import KINDS, Run, run
 from simulator.workload import CONSUMER, RULES, SHARE, STREAMS
+from tests.mutants.registry import REGISTRY
 from tests.simulator.ledger import ALL, BY_SEED, Entry, Finding, commit
-from tests.simulator.test_planted import MISTAKES
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
@@ -324,7 +324,7 @@ def test_a_planted_mistake_is_found_beside_an_excuse(
     seed: int, kinds: Sequence[str], why: str, mistake: str, promise: str
 ) -> None:
     """A promise about one transaction is excused, and the same promise about others counts."""
-    with MISTAKES[mistake].alive():
+    with REGISTRY[mistake].alive():
         result = run(seed, MINUTES, kinds=kinds)
     assert any(each.endswith(why) for each in result.excused)
     assert any(each.endswith(promise) for each in result.violations)

@@ -12,14 +12,14 @@ from simulator.history import History
 from simulator.result import Result
 from simulator.run import KINDS, Run
 from simulator.start_offsets import SET_BACK, Write, was_set_back
-from tests.simulator.planted import mistake
-from tests.simulator.test_planted import MISTAKES
+from tests.mutants.mutant import Mutant
+from tests.mutants.registry import REGISTRY
 
 SEED = 705336909
 FAULTS = [0, 1, 3, 11, 18, 41, 54, 55, 82]
 """Found while share state was written again after 1 s."""
 ASKED_US = 100
-GOES_BACK_IN_4_4 = mistake(
+GOES_BACK_IN_4_4 = Mutant(
     "share coordinators set start offsets back in 4.4, too",
     ShareMachine._changed,
     "if self._behaves(Behaviour.SHARE_STATE_NEVER_GOES_BACK)",
@@ -134,7 +134,7 @@ def test_the_same_counts_in_4_4() -> None:
 @pytest.mark.parametrize("name", ["acknowledgements are not persisted", "an update of share state drops earlier ones"])
 def test_a_planted_mistake_is_found_beside_the_excuse(name: str) -> None:
     """Other records that are delivered again count."""
-    with MISTAKES[name].alive():
+    with REGISTRY[name].alive():
         result = played("4.3")
     assert any(each.endswith(SET_BACK) for each in result.excused)
     assert any(each.endswith("and was accepted") for each in result.violations)

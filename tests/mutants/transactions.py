@@ -1,7 +1,5 @@
 """The mistakes that mocks make with transactions, made on purpose: each is noticed by the row that speaks of it."""
 
-import pytest
-
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.transaction import completion, listing, rules, transitions
 from broker.coordination.transaction.completion import Completion, markers_of
@@ -14,7 +12,7 @@ from protocol.log_records import transaction as log_records
 from storage.log.partition_log import PartitionLog
 from storage.producers.state import ProducerStates, Verifications, _find_duplicate
 from tests.coordination.transaction import test_recovery, test_scans
-from tests.mutants.mutant import Mutant, passes
+from tests.mutants.mutant import Mutant
 from tests.scenarios.transactions import (
     test_add,
     test_admin,
@@ -52,7 +50,7 @@ async def overtaken_by_a_marker() -> None:
     await test_verification.test_VER_11_a_marker_overtakes_the_append(overtaken=True)
 
 
-MUTANTS = [
+TRANSACTIONS = [
     # --- fencing
     Mutant(
         "the transaction coordinator accepts a lower producer epoch",
@@ -60,6 +58,7 @@ MUTANTS = [
         "producer_epoch != stored",
         "producer_epoch > stored",
         zombie_of_version_1,
+        simulated=("none", 204),
     ),
     Mutant(
         "the transaction coordinator accepts a higher producer epoch",
@@ -67,6 +66,7 @@ MUTANTS = [
         "!= stored",
         "< stored",
         zombie_of_version_1,
+        simulated=("none", 501),
     ),
     Mutant(
         "the transaction coordinator accepts any producer id",
@@ -74,14 +74,23 @@ MUTANTS = [
         "producer_id != stored.producer_id",
         "producer_id < 0",
         zombie_of_version_1,
+        simulated=("none", 501),
     ),
-    Mutant("EndTxn returns PRODUCER_FENCED to older clients", end_txn.refuse, "and not", "and", ended_by_a_zombie),
+    Mutant(
+        "EndTxn returns PRODUCER_FENCED to older clients",
+        end_txn.refuse,
+        "and not",
+        "and",
+        ended_by_a_zombie,
+        simulated=("none", 501),
+    ),
     Mutant(
         "InitProducerId v3 returns PRODUCER_FENCED",
         init_producer_id.refuse,
         "and not",
         "and",
         test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
+        simulated=("none", 501),
     ),
     Mutant(
         "InitProducerId accepts a foreign producer id",
@@ -89,6 +98,7 @@ MUTANTS = [
         "if expected == NO_PRODUCER or",
         "if True or",
         test_init.test_IPI_11_strangers_and_the_future,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "a partition accepts a lower producer epoch",
@@ -96,6 +106,7 @@ MUTANTS = [
         "producer_epoch < entry",
         "producer_epoch < 0 * entry",
         test_idempotence.test_SEQ_06_07_epochs,
+        simulated=("none", 501),
     ),
     Mutant(
         "a partition accepts a marker of an older coordinator epoch",
@@ -103,6 +114,7 @@ MUTANTS = [
         "marker.coordinator_epoch < entry.coordinator_epoch",
         "marker.coordinator_epoch < 0",
         test_admin.test_MRK_04_coordinator_epochs_do_not_go_back,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "with transaction.version 2, a marker may have its data's epoch",
@@ -110,6 +122,7 @@ MUTANTS = [
         "transaction_version >= 2",
         "transaction_version >= 3",
         test_admin.test_MRK_06_07_the_stricter_rule,
+        simulated=("rules,hold", 92000),
     ),
     # --- epochs
     Mutant(
@@ -118,6 +131,7 @@ MUTANTS = [
         "epoch=min(old.producer_epoch + 1, most)",
         "epoch=old.producer_epoch",
         test_end.test_E2_01_to_05_an_epoch_serves_one_transaction,
+        simulated=("none", 500),
     ),
     Mutant(
         "fencing bumps the epoch twice, as in 4.0.0",
@@ -125,6 +139,7 @@ MUTANTS = [
         "old.producer_epoch + 1",
         "old.producer_epoch + 2",
         test_init.test_IPI_14_a_newer_cluster_lets_it_come_back,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "a retried InitProducerId bumps the epoch again",
@@ -132,6 +147,7 @@ MUTANTS = [
         "Assignment(stored.producer_id, epoch, stored",
         "Assignment(stored.producer_id, epoch + 1, stored",
         test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "a producer is assigned epoch 32767",
@@ -139,6 +155,7 @@ MUTANTS = [
         ">= LAST_GIVEN_EPOCH",
         "> LAST_GIVEN_EPOCH",
         test_init.test_IPI_16_17_18_26_the_end_of_the_epochs,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "after the last epoch, a retried EndTxn is not recognised",
@@ -146,6 +163,7 @@ MUTANTS = [
         "stored.producer_epoch == 0",
         "stored.producer_epoch == 1",
         test_end.test_E2_09_10_the_last_epoch,
+        simulated=("rules,hold", 92000),
     ),
     Mutant(
         "the next producer id is not logged",
@@ -153,6 +171,7 @@ MUTANTS = [
         "record.next_producer_id != NO_PRODUCER_ID",
         "False",
         test_end.test_E2_11_the_rotation_survives_the_coordinator_before_the_markers,
+        simulated=("coordinators", 100),
     ),
     Mutant(
         "after the last epoch, markers carry the next producer id",
@@ -160,6 +179,7 @@ MUTANTS = [
         "record.producer_id",
         "max(record.producer_id, record.next_producer_id)",
         test_end.test_E2_09_10_the_last_epoch,
+        simulated=("none", 610),
     ),
     # --- the window between prepare and complete
     Mutant(
@@ -168,6 +188,7 @@ MUTANTS = [
         "self._in_transition(name)",
         "False",
         test_add.test_ADD_09_10_before_the_markers_are_written,
+        simulated=("coordinators", 2031),
     ),
     Mutant(
         "a transaction completes before its markers are written",
@@ -175,6 +196,7 @@ MUTANTS = [
         "if not self.outstanding",
         "if True",
         test_admin.test_MRK_10_a_silent_leader_is_waited_for,
+        simulated=("coordinators", 3005),
     ),
     Mutant(
         "a new coordinator does not send pending markers",
@@ -182,6 +204,7 @@ MUTANTS = [
         "for name in self.completions",
         "for name in ()",
         test_end.test_LOAD_02_the_next_coordinator_writes_the_markers,
+        simulated=("consumer,share,lag,change,rules,hold", 91000),
     ),
     Mutant(
         "a transaction waits for partitions without a leader",
@@ -196,6 +219,7 @@ MUTANTS = [
         "record.state is TransactionState.PREPARE_COMMIT",
         "True",
         test_isolation.test_FET_01_02_03_an_aborted_transaction,
+        simulated=("none", 500),
     ),
     # --- timeouts
     Mutant(
@@ -211,6 +235,7 @@ MUTANTS = [
         "now_ms if begins else old.start_ms",
         "now_ms",
         test_end.test_TMO_05_work_does_not_extend_the_timeout,
+        simulated=("rules,hold", 93000),
     ),
     Mutant(
         "a transactional id with an open transaction expires",
@@ -218,6 +243,7 @@ MUTANTS = [
         "record.state in IDLE",
         "True",
         test_end.test_EXP_01_02_an_unused_id_expires,
+        simulated=("none", 501),
     ),
     Mutant(
         "a failed fence bumps the epoch again",
@@ -233,6 +259,7 @@ MUTANTS = [
         "if not refused:",
         "if True:",
         test_add.test_ADD_04_all_or_nothing,
+        simulated=("none", 501),
     ),
     Mutant(
         "aborting an empty transaction is refused, as before 4.0",
@@ -240,6 +267,7 @@ MUTANTS = [
         "or not request.committed",
         "",
         test_end.test_E2_06_07_nothing_to_end,
+        simulated=("none", 500),
     ),
     Mutant(
         "Produce v12 verifies partitions but does not add them",
@@ -247,6 +275,7 @@ MUTANTS = [
         "Mode.ADD if",
         "Mode.VERIFY if",
         test_verification.test_VER_13_the_partition_joins_even_if_the_batch_fails,
+        simulated=("none", 500),
     ),
     Mutant(
         "transactional batches are not verified",
@@ -254,6 +283,7 @@ MUTANTS = [
         "if mode is Mode.VERIFY and not",
         "if mode is Mode.VERIFY or not",
         test_verification.test_VER_01_02_a_partition_that_was_not_added,
+        simulated=("none", 500),
     ),
     Mutant(
         "a verification guard outlives the marker",
@@ -261,6 +291,7 @@ MUTANTS = [
         "del self._entries[producer_id]",
         "pass",
         overtaken_by_a_marker,
+        simulated=("coordinators", 300),
     ),
     # --- sequences
     Mutant(
@@ -269,6 +300,7 @@ MUTANTS = [
         "known.first_sequence == first",
         "known.first_sequence == -2",
         test_idempotence.test_DUP_01_a_duplicate,
+        simulated=("none", 504),
     ),
     Mutant(
         "a sequence gap is accepted",
@@ -276,6 +308,7 @@ MUTANTS = [
         "sequence != last + 1",
         "sequence < last + 1",
         test_idempotence.test_SEQ_02_a_gap,
+        simulated=("none", 501),
     ),
     Mutant(
         "a new producer epoch may begin at any sequence",
@@ -283,6 +316,7 @@ MUTANTS = [
         "if sequence != 0:",
         "if False:",
         test_idempotence.test_SEQ_06_07_epochs,
+        simulated=("none", 501),
     ),
     Mutant(
         "a new producer epoch keeps the batches of the previous one",
@@ -290,6 +324,7 @@ MUTANTS = [
         "entry.batches = ()",
         "pass",
         test_verification.test_VER_15_each_transaction_counts_from_0,
+        simulated=("none", 500),
     ),
     # --- what consumers see
     Mutant(
@@ -298,6 +333,7 @@ MUTANTS = [
         "if first is None or",
         "if True or",
         test_isolation.test_LSO_01_an_open_transaction,
+        simulated=("none", 500),
     ),
     Mutant(
         "an aborted transaction is not reported to consumers",
@@ -305,6 +341,7 @@ MUTANTS = [
         "not marker.committed",
         "False",
         test_isolation.test_FET_01_02_03_an_aborted_transaction,
+        simulated=("none", 500),
     ),
     # --- offsets
     Mutant(
@@ -313,6 +350,7 @@ MUTANTS = [
         "if not committed",
         "if False",
         offsets_of_an_abort,
+        simulated=("none", 204),
     ),
     Mutant(
         "a commit drops the transaction's offsets",
@@ -320,6 +358,7 @@ MUTANTS = [
         "if not committed",
         "if True",
         offsets_of_a_commit,
+        simulated=("none", 501),
     ),
     # --- recovery and lists
     Mutant(
@@ -328,6 +367,7 @@ MUTANTS = [
         "self.transactions[name] = record",
         "self.transactions.setdefault(name, record)",
         test_recovery.test_a_later_value_replaces_an_earlier_one,
+        simulated=("none", 500),
     ),
     Mutant(
         "a ListTransactions pattern matches part of an id",
@@ -335,13 +375,6 @@ MUTANTS = [
         "fullmatch",
         "search",
         test_admin.test_LIST_04_patterns,
+        simulated=("none", 501),
     ),
 ]
-
-
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.mistake)
-async def test_a_mistake_is_noticed(mutant: Mutant) -> None:
-    """The row passes, and with the mistake it does not."""
-    assert await passes(mutant.noticed_by), "the row does not even pass without the mistake"
-    with mutant.alive():
-        assert not await passes(mutant.noticed_by)
