@@ -6,12 +6,16 @@ part before.
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tests.clients.drivers import HERE, Driver, UnavailableError, command, java_classes
+from tests.clients import kafka_test_tools, script, tools
+from tests.clients.drivers import HERE, Driver, UnavailableError, command, java_classes, with_driver
+from tests.clients.observed import Report
 from tests.clients.steps import GROUP_LOAD_STEPS, STEPS, TOOL_STEPS
-from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, kafka_libs
+from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, Target, kafka_libs
+from tests.clients.transactions import script as transactions
 from tests.clients.transactions.steps import GO_TRANSACTION_STEPS, STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
 
 JAVA_VERSIONS = ("4.3.1", "3.9.1", "2.8.2")  # as in setup.sh
@@ -21,21 +25,25 @@ STREAMS_VERSIONS = ("4.3.1", "4.4.0")  # likewise
 # ---------------------------------------------------------------- python
 
 
-def _python(name: str, module: str, environment: str | None = None, steps: Iterable[str] = STEPS) -> Driver:
-    """A client of this environment, or of one that setup.sh makes."""
-
-    def build() -> Sequence[str]:
-        interpreter = CACHE / "python" / environment / "bin" / "python" if environment else sys.executable
-        return [str(interpreter), "-m", f"tests.clients.{module}"]
-
-    return Driver(name, (), "python" if environment else None, build, tuple(steps))
+INTEROP = (tuple(STEPS), with_driver(script.play))
+TRANSACTIONAL = (tuple(TRANSACTION_STEPS), with_driver(transactions.play))
+"""The steps of a script, and what plays them with a library's driver of the exam."""
 
 
-PYTHON = (
-    _python("confluent-kafka", "python.confluent"),
-    _python("confluent-kafka-2.3", "python.confluent", "confluent-2.3"),
-    _python("aiokafka", "python.aio"),
-    _python("kafka-python", "python.kafkapython", "kafka-python"),
+def python_driver(module: str, environment: str | None = None) -> Callable[[], Sequence[str]]:
+    """The driver of a library of this environment, or of one that setup.sh makes."""
+    interpreter = CACHE / "python" / environment / "bin" / "python" if environment else sys.executable
+    return lambda: [str(interpreter), "-m", f"tests.exam.drivers.{module}"]
+
+
+PYTHON = tuple(
+    Driver(name, (), environment and "python", python_driver(module, environment), *INTEROP)
+    for name, module, environment in (
+        ("confluent-kafka", "confluent", None),
+        ("confluent-kafka-2.3", "confluent", "confluent-2.3"),
+        ("aiokafka", "aio", None),
+        ("kafka-python", "kafkapython", "kafka-python"),
+    )
 )
 
 # ---------------------------------------------------------------- java
@@ -58,12 +66,14 @@ def _java(version: str, suffix: str, main_class: str, steps: Iterable[str]) -> D
     return Driver(name, ("javac", "mvn"), "java", build, tuple(steps))
 
 
-def _kafka_tools() -> Sequence[str]:
-    return [sys.executable, "-m", "tests.clients.python.tools", str(kafka_libs())]
+def _kafka_tools(libs: Sequence[str], target: Target, topic: str, _: int) -> Report:
+    return tools.play(libs[0], target.bootstrap, target.brokers, topic)
 
 
 JAVA = tuple(_java(version, "", "interop.Driver", STEPS) for version in JAVA_VERSIONS)
-KAFKA_TOOLS = (Driver("kafka-tools-4.3.1", ("java", "mvn"), "kafka", _kafka_tools, tuple(TOOL_STEPS)),)
+KAFKA_TOOLS = (
+    Driver("kafka-tools-4.3.1", ("java", "mvn"), "kafka", lambda: [str(kafka_libs())], tuple(TOOL_STEPS), _kafka_tools),
+)
 
 # ---------------------------------------------------------------- go
 
@@ -117,8 +127,13 @@ RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", lambda: rust_bi
 # ---------------------------------------------------------------- transactions
 
 
-def _kafka_test_tools() -> Sequence[str]:
-    return [sys.executable, "-m", "tests.clients.transactions.tools", f"{kafka_libs()}/*", "tools"]
+def _processes(steps: Iterable[str]) -> Callable[..., Report]:
+    """Play steps of Kafka's test tools, or of Kafka Streams."""
+
+    def play(class_path: Sequence[str], target: Target, topic: str, _: int) -> Report:
+        return kafka_test_tools.play(class_path[0], steps, target.bootstrap, target.brokers, topic)
+
+    return play
 
 
 def _streams(version: str) -> Driver:
@@ -126,20 +141,27 @@ def _streams(version: str) -> Driver:
 
     def build() -> Sequence[str]:
         libs = kafka_libs() if version == KAFKA_VERSION else CACHE / "java" / f"streams-{version}"
-        class_path = compile_java(libs, f"streams-{version}", "streams")
-        return [sys.executable, "-m", "tests.clients.transactions.tools", class_path, "streams"]
+        return [compile_java(libs, f"streams-{version}", "streams")]
 
-    return Driver(f"kafka-streams-{version}", ("javac", "mvn"), "streams", build, tuple(STREAMS_STEPS))
+    steps = tuple(STREAMS_STEPS)
+    return Driver(f"kafka-streams-{version}", ("javac", "mvn"), "streams", build, steps, _processes(steps))
 
 
 TRANSACTIONS = (
-    _python("confluent-kafka-transactions", "transactions.confluent", None, TRANSACTION_STEPS),
-    _python("confluent-kafka-2.3-transactions", "transactions.confluent", "confluent-2.3", TRANSACTION_STEPS),
-    _python("aiokafka-transactions", "transactions.aio", None, TRANSACTION_STEPS),
-    _python("kafka-python-transactions", "transactions.kafkapython", "kafka-python", TRANSACTION_STEPS),
+    *(
+        replace(each, name=f"{each.name}-transactions", steps=TRANSACTIONAL[0], play=TRANSACTIONAL[1])
+        for each in PYTHON
+    ),
     *(_java(version, "-transactions", "transactions.Transactions", TRANSACTION_STEPS) for version in JAVA_VERSIONS),
     _go("franz-go-transactions", "transact", GO_TRANSACTION_STEPS),
     _javascript("kafkajs-transactions", "transactions.js", None, TRANSACTION_STEPS),
-    Driver("kafka-test-tools-4.3.1", ("java", "mvn"), "kafka", _kafka_test_tools, tuple(TOOLS_STEPS)),
+    Driver(
+        "kafka-test-tools-4.3.1",
+        ("java", "mvn"),
+        "kafka",
+        lambda: [f"{kafka_libs()}/*"],
+        tuple(TOOLS_STEPS),
+        _processes(TOOLS_STEPS),
+    ),
     *(_streams(version) for version in STREAMS_VERSIONS),
 )

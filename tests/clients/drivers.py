@@ -21,13 +21,18 @@ from typing import Any
 import pytest
 
 from tests.clients.known import KNOWN
+from tests.clients.observed import Report
 from tests.clients.targets import CACHE, ROOT, Target
+from understudy.exam import driver as exam
+from understudy.exam.driver import AnyDriver
 
 HERE = Path(__file__).resolve().parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 RUN_TIMEOUT_S = 580
 """Ends a client that hangs, within its test's own limit. Kafka's own tools need 215 s at a load of 20 on two cores."""
 BUILD_TIMEOUT_S = 420
+PATIENCE = 6.0
+"""How long a command of a driver may take, in multiples of the usual 20 s: it ends what hangs."""
 JAVAC = ("javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
 """A compiler that runs for a second or two: compiled once itself, it takes half of the processor time."""
 INTERMEDIATE = {
@@ -56,20 +61,37 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One client: the tools it takes, its part of setup.sh, and the command that plays a script."""
+    """One client: the tools it takes, its part of setup.sh, the command of its program, and the script that is played.
+
+    ``play`` gets the command, a target, a topic and a time. None: the program plays by itself.
+    """
 
     name: str
     tools: tuple[str, ...]
     part: str | None
     build: Callable[[], Sequence[str]]
     steps: tuple[str, ...]
+    play: Callable[[Sequence[str], Target, str, int], Report] | None = None
+
+
+def with_driver(play: Callable[[AnyDriver, str, int, str, int], Report]) -> Callable[..., Report]:
+    """Play a script with a driver of the exam, which the command starts."""
+
+    def played(command: Sequence[str], target: Target, topic: str, base_ms: int) -> Report:
+        with exam.Driver(command, patience=PATIENCE) as driver:
+            driver.hello()
+            report = play(driver, target.bootstrap, target.brokers, topic, base_ms)
+            report.stderr = "\n".join(driver.log)
+            return report
+
+    return played
 
 
 @dataclass(slots=True)
 class Played:
     """What one run printed: each step's line by its name, how long building and running took, and all in its order.
 
-    ``reported`` holds the steps and, where ``OBSERVE`` is set, the calls before each.
+    ``reported`` holds the steps and the calls before each; of a program that plays by itself, where ``OBSERVE`` is set.
     """
 
     lines: dict[str, dict[str, Any]]
@@ -143,6 +165,10 @@ def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int 
     built = time.monotonic()
     topic = topic or f"interop-{driver.name}-{uuid.uuid4().hex[:8]}"
     base_ms = base_ms or (int(time.time()) - 3600) * 1000  # an hour ago: retention leaves it alone
+    if driver.play is not None:
+        report = driver.play(prefix, target, topic, base_ms)
+        steps = {line["step"]: line for line in report.lines if "step" in line}
+        return Played(steps, report.stderr, built - began, time.monotonic() - built, report.lines)
     arguments = [*prefix, target.bootstrap, str(target.brokers), topic, str(base_ms)]
     try:
         done = subprocess.run(
@@ -196,7 +222,7 @@ class Runs:
             pytest.fail(f"{driver.name} did not come to {step}:\n{played.stderr[-3000:]}")
         reason_known = KNOWN.get((driver.name, step))
         if reason_known is None:
-            assert line["ok"], f"{line['detail']}\n{played.stderr[-1500:]}"
+            assert line["ok"], f"{line['detail']}\n{line.get('trace', '')}\n{played.stderr[-1500:]}"
         else:
             assert not line["ok"], f"known.py lists {driver.name} {step}: {reason_known}; but it passed"
 

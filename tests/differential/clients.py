@@ -1,8 +1,9 @@
 """What each client observes on a real Kafka and on ours: events, exceptions, records and their order.
 
 ``python -m tests.differential.clients [NAME...]`` plays the scripts of ``tests/clients`` on both, one client after the
-other, and prints what differs. Clients print their calls (``OBSERVE=1``); of Kafka's test tools and of Streams, whose
-steps judge every record by themselves, the steps' outcomes are compared. Rust's results are compared as it prints them.
+other, and prints what differs. The scripts of libraries with a driver note their calls, the others' programs print them
+(``OBSERVE=1``); of Kafka's test tools and of Streams, whose steps judge every record by themselves, the steps' outcomes
+are compared. Rust's results are compared as it prints them.
 """
 
 import sys

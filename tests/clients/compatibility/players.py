@@ -1,9 +1,9 @@
 """The clients of the matrix: what each is called, and how its process is built and started.
 
-All of them are asked in the same way: a line of "BOOTSTRAP NAME", answered by lines of "STEP RESULT" and at last "end".
+Those in Python play `script.py` with their drivers of the exam. The others are asked in one way: a line of
+"BOOTSTRAP NAME", answered by lines of "STEP RESULT" and at last "end".
 """
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -12,19 +12,24 @@ from subprocess import PIPE, Popen
 from typing import Final
 
 from tests.clients import drivers
+from tests.clients.clients import python_driver
+from tests.clients.compatibility import script
 from tests.clients.drivers import HERE, command
+from tests.clients.script import Clients
 from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, ROOT, kafka_libs
+from understudy.exam.driver import Driver
 
 JAVA_VERSIONS = ("0.11.0.3", "1.1.1", "2.4.1", "2.8.2", "3.9.1", "4.3.1", "4.4.0")
 JAVA = tuple(f"kafka-clients {version}" for version in JAVA_VERSIONS)
-LIBRDKAFKA: Final[Mapping[str, Path]] = {
-    "librdkafka 2.3": CACHE / "python" / "confluent-2.3" / "bin" / "python",
-    "librdkafka": Path(sys.executable),
+PYTHON = ("kafka-python", "aiokafka")
+LIBRARIES_IN_PYTHON: Final[Mapping[str, tuple[str, str | None]]] = {
+    "librdkafka 2.3": ("confluent", "confluent-2.3"),
+    "librdkafka": ("confluent", None),
+    "kafka-python": ("kafkapython", None),
+    "aiokafka": ("aio", None),
 }
-"""Those with a binding in Python -> the interpreter that has it."""
+"""Those with a driver in Python -> its module, and its environment."""
 OLD_LIBRDKAFKA = "librdkafka 1.9"
-PYTHON: Final[Mapping[str, str]] = {"kafka-python": "kafkapython", "aiokafka": "aio"}
-"""Clients in Python alone -> their module beside this one."""
 KAFKAJS = "KafkaJS"
 PINNED: Final[Mapping[str, Sequence[str]]] = {
     "Sarama as 0.11": ("sarama", "0.11.0.0"),
@@ -48,7 +53,7 @@ STREAMS: Final[Mapping[str, tuple[str, str]]] = {
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "java": JAVA,
-    "librdkafka": (OLD_LIBRDKAFKA, *LIBRDKAFKA),
+    "librdkafka": (OLD_LIBRDKAFKA, "librdkafka 2.3", "librdkafka"),
     "go": tuple(PINNED),
     "scripts": (*PYTHON, KAFKAJS),
     "streams": tuple(f"Streams {each}" for each in STREAMS),
@@ -109,11 +114,6 @@ def command_of(client: str) -> Sequence[str]:
         return [str(go_binary()), *PINNED[client]]
     if client == OLD_LIBRDKAFKA:
         return [str(librdkafka_binary())]
-    if client in LIBRDKAFKA:
-        command([HERE / "setup.sh", "python"])
-        return [str(LIBRDKAFKA[client]), "-m", "tests.clients.compatibility.librdkafka"]
-    if client in PYTHON:
-        return [sys.executable, "-m", f"tests.clients.compatibility.{PYTHON[client]}"]
     if client == KAFKAJS:
         command([HERE / "setup.sh", "js"])
         modules = f"NODE_PATH={CACHE / 'js' / 'node_modules'}"
@@ -130,19 +130,27 @@ class Player:
     """A client's process, asked again and again."""
 
     def __init__(self, client: str) -> None:
-        arguments = command_of(client)
         self.client = client
+        self.driver: Driver | None = None
+        if client in LIBRARIES_IN_PYTHON:
+            command([HERE / "setup.sh", "python"])
+            module, environment = LIBRARIES_IN_PYTHON[client]
+            self.driver = Driver(python_driver(module, environment)(), patience=3)
+            self.driver.hello()
+            return
         with (CACHE / "compatibility.log").open("a") as log:
-            self.process = Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=ROOT)
+            self.process = Popen(command_of(client), stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=ROOT)
 
     def play(self, bootstrap: str, name: str = "", codec: str = "") -> str:
         """What became of the steps, on a topic of that name or of its own: all well, or each with its error.
 
         With a codec, which librdkafka's alone take, records are produced with it, and nothing else is played.
         """
+        name = name or f"{self.client.replace(' ', '-')}-{time.time_ns()}"
+        if self.driver is not None:
+            return ", ".join(script.play(Clients(self.driver, bootstrap), name, codec)) or GOOD
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        name = name or f"{self.client.replace(' ', '-')}-{time.time_ns()}"
         print(bootstrap, name, codec, file=self.process.stdin, flush=True)
         results = []
         while (line := self.process.stdout.readline()) != "end\n":
@@ -154,8 +162,11 @@ class Player:
 
     def close(self) -> None:
         """End it."""
-        self.process.kill()
-        self.process.communicate()
+        if self.driver is not None:
+            self.driver.__exit__(None, None, None)
+        else:
+            self.process.kill()
+            self.process.communicate()
 
 
 GOOD = "all ok"

@@ -1,17 +1,30 @@
 """aiokafka as a driver of `understudy exam`."""
 
-# ruff: noqa: D102 -- the methods are the commands of the driver contract
+# ruff: noqa: D102, ARG002 -- the methods are the commands of the driver contract
 
 import asyncio
+import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import aiokafka
 from aiokafka import admin, errors, helpers, structs
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.exam.drivers.kit import PURE_PYTHON, Base, Refused, partitions_json, polled_json, refused, sasl
+from tests.exam.drivers.kit import (
+    PURE_PYTHON,
+    Base,
+    Refused,
+    Unsupported,
+    headers_of,
+    partitions_json,
+    polled_json,
+    raw,
+    refused,
+    sasl,
+)
 
 
 class Token(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
@@ -31,7 +44,136 @@ def security(options: Mapping[str, Any]) -> dict[str, Any]:
     return sasl(options, Token)
 
 
-class Driver(Base):
+@contextlib.asynccontextmanager
+async def administrator(bootstrap_servers: str, timeout_ms: int) -> AsyncIterator[Any]:
+    """The library's client of an administrator."""
+    client = admin.AIOKafkaAdminClient(
+        bootstrap_servers=bootstrap_servers,
+        client_id="exam-admin",
+        request_timeout_ms=max(2_000, timeout_ms - 15_000),
+        retry_backoff_ms=50,
+    )
+    await client.start()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@contextlib.asynccontextmanager
+async def reader(bootstrap_servers: str, **options: Any) -> AsyncIterator[Any]:
+    """A consumer that asks for offsets."""
+    consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=bootstrap_servers, enable_auto_commit=False, **options)
+    await consumer.start()
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+def check(code: int) -> None:
+    """Raise for an error code, which the library returns and does not raise."""
+    if code:
+        raise errors.for_code(code)
+
+
+class Administrator:
+    """The commands of an administrator, each with a client of its own: those of tests/clients/script.py."""
+
+    altered: Mapping[str, str] = {}
+    """The topic's settings that were set: the library has AlterConfigs only, which replaces all."""
+
+    async def create_topic(
+        self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int, replicas: int = 3
+    ) -> None:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            answer = await client.create_topics([admin.NewTopic(topic, partitions, replicas)], timeout_ms)
+        for _, code, *_ in answer.topic_errors:
+            check(code)
+
+    async def list_topics(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"topics": list(await client.list_topics())}
+
+    async def describe_topic(self, bootstrap_servers: str, topic: str, timeout_ms: int) -> Mapping[str, Any]:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            (described,) = await client.describe_topics([topic])
+        fields = ("partition", "leader", "replicas", "isr")
+        return {"partitions": [{name: each[name] for name in fields} for each in described["partitions"]]}
+
+    async def delete_topic(self, bootstrap_servers: str, topic: str, timeout_ms: int) -> None:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            answer = await client.delete_topics([topic])
+        for _, code in answer.topic_error_codes:
+            check(code)
+
+    async def list_groups(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"groups": [group[0] for group in await client.list_consumer_groups()]}
+
+    async def describe_group(self, bootstrap_servers: str, group: str, timeout_ms: int) -> Mapping[str, Any]:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            (response,) = await client.describe_consumer_groups([group])
+        described = response.to_object()["groups"][0]
+        check(described["error_code"])
+        return {"state": described["state"], "members": len(described["members"])}
+
+    def delete_group(self, **_: Any) -> None:
+        raise Unsupported("AIOKafkaAdminClient has no call for DeleteGroups")
+
+    async def committed(
+        self, bootstrap_servers: str, group: str, topic: str, partitions: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        places = [structs.TopicPartition(topic, index) for index in range(partitions)]
+        async with reader(bootstrap_servers, group_id=group) as consumer:
+            consumer.assign(places)
+            offsets = [await consumer.committed(each) for each in places]
+        return {"offsets": [-1 if offset is None else offset for offset in offsets]}
+
+    async def describe_cluster(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            cluster = await client.describe_cluster()
+        return {"brokers": [each["node_id"] for each in cluster["brokers"]], "controller": cluster["controller_id"]}
+
+    async def describe_configs(
+        self, bootstrap_servers: str, kind: str, name: str, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        resource = ConfigResource(ConfigResourceType[kind.upper()], name)
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            (response,) = await client.describe_configs([resource])
+        described = response.to_object()["resources"][0]
+        check(described["error_code"])
+        return {"settings": {entry["config_names"]: entry["config_value"] for entry in described["config_entries"]}}
+
+    async def alter_config(
+        self, bootstrap_servers: str, topic: str, setting: str, value: str | None, timeout_ms: int
+    ) -> None:
+        others = {name: each for name, each in self.altered.items() if name != setting}
+        self.altered = others if value is None else {**others, setting: value}
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            (response,) = await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, self.altered)])
+        check(response.resources[0][0])
+
+    async def delete_records(
+        self, bootstrap_servers: str, topic: str, partition: int, offset: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        place = structs.TopicPartition(topic, partition)
+        async with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"low": int((await client.delete_records({place: admin.RecordsToDelete(offset)}))[place])}
+
+    async def list_offsets(
+        self, bootstrap_servers: str, topic: str, partitions: int, timestamp: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        places = [structs.TopicPartition(topic, index) for index in range(partitions)]
+        async with reader(bootstrap_servers) as consumer:
+            if timestamp < 0:
+                earliest = await consumer.beginning_offsets(places)
+                return {"offsets": [earliest[each] for each in places]}
+            by_time = await consumer.offsets_for_times(dict.fromkeys(places, timestamp))
+        return {"offsets": [by_time[each].offset for each in places]}
+
+
+class Driver(Administrator, Base):
     """aiokafka: each method returns a coroutine, which the loop below awaits."""
 
     library = "aiokafka"
@@ -68,9 +210,13 @@ class Driver(Base):
 
     async def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
         for record in records:
-            key = None if record["key"] is None else record["key"].encode()
             sent = await self.producers[producer].send(
-                topic, record["value"].encode(), key=key, partition=record["partition"]
+                topic,
+                raw(record["value"]),
+                key=raw(record["key"]),
+                partition=record["partition"],
+                timestamp_ms=record.get("timestamp"),
+                headers=headers_of(record),
             )
             self.sent[producer].append((record["id"], sent))
 
@@ -160,21 +306,13 @@ class Driver(Base):
     async def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
         self.consumers[consumer].seek(structs.TopicPartition(topic, partition), offset)
 
-    async def commit_offsets(self, consumer: str, timeout_ms: int) -> None:
-        await asyncio.wait_for(self.consumers[consumer].commit(), timeout_ms / 1000)
-
-    async def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
-        client = admin.AIOKafkaAdminClient(
-            bootstrap_servers=bootstrap_servers, client_id="exam-admin", request_timeout_ms=2_000, retry_backoff_ms=50
-        )
-        await client.start()
-        try:
-            answer = await client.create_topics([admin.NewTopic(topic, partitions, 3)], timeout_ms)
-        finally:
-            await client.close()
-        for _, code, *_ in answer.topic_errors:  # which the library returns and does not raise
-            if code:
-                raise errors.for_code(code)
+    async def commit_offsets(
+        self, consumer: str, timeout_ms: int, offsets: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        chosen = None
+        if offsets is not None:
+            chosen = {structs.TopicPartition(each["topic"], each["partition"]): each["offset"] for each in offsets}
+        await asyncio.wait_for(self.consumers[consumer].commit(chosen), timeout_ms / 1000)
 
     async def close(self, name: str, timeout_ms: int) -> None:
         client = self.consumers.pop(name, None) or self.producers.pop(name)

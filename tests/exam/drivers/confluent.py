@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka import admin as typed_admin
 
-from tests.exam.drivers.confluent_share import ShareMember
-from tests.exam.drivers.kit import SECURED, Base, Refused, expiry, record_json
+from tests.exam.drivers.confluent_admin import Administrator
+from tests.exam.drivers.kit import SECURED, Base, Refused, expiry, headers_of, record_json
 
-admin: Any = typed_admin
+if hasattr(confluent_kafka, "ShareConsumer"):  # since 2.15
+    from tests.exam.drivers.confluent_share import ShareMember
 
 
 def refused(error: KafkaError) -> Refused:
@@ -28,6 +28,11 @@ def refused(error: KafkaError) -> Refused:
     else:
         kind = "retriable" if error.retriable() else "other"
     return Refused(kind, error.name(), error.str())
+
+
+def places_of(places: Sequence[Mapping[str, Any]]) -> list[TopicPartition]:
+    """Partitions with offsets, as the library takes them."""
+    return [TopicPartition(each["topic"], each["partition"], each["offset"]) for each in places]
 
 
 def noted(causes: list[str]) -> Callable[[KafkaError], None]:
@@ -53,7 +58,7 @@ def security(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "sasl.username": options["sasl_username"], "sasl.password": options["sasl_password"]}
 
 
-class Driver(Base):
+class Driver(Administrator, Base):
     """confluent-kafka."""
 
     library = "librdkafka"
@@ -68,7 +73,7 @@ class Driver(Base):
 
     def __init__(self) -> None:
         self.clients: dict[str, Any] = {}
-        self.outcomes: dict[str, list[Mapping[str, Any]]] = {}
+        self.outcomes: dict[str, list[tuple[int, KafkaError | None, Any]]] = {}
         self.causes: dict[str, list[str]] = {}
 
     def refusal(self, error: Exception) -> Refused:
@@ -107,26 +112,36 @@ class Driver(Base):
         for record in records:
             number = record["id"]
 
+            # It keeps the error as it is: where one is fatal, 2.16 calls this with an exception that is raised already.
             def delivered(error: KafkaError | None, message: Any, number: int = number) -> None:
-                if error is None:
-                    outcomes.append({"id": number, "offset": message.offset()})
-                else:
-                    refusal = refused(error)
-                    refusal.message = "; ".join([refusal.message, *self.causes[producer][-1:]])
-                    outcomes.append({"id": number, "error": refusal.as_json()})
+                outcomes.append((number, error, message))
 
+            chosen = {"timestamp": record["timestamp"]} if "timestamp" in record else {}
             try:
                 self.clients[producer].produce(
-                    topic, record["value"], key=record["key"], partition=record["partition"], on_delivery=delivered
+                    topic,
+                    record["value"],
+                    key=record["key"],
+                    partition=record["partition"],
+                    headers=headers_of(record),
+                    on_delivery=delivered,
+                    **chosen,
                 )
             except KafkaException as error:  # in a transaction that has failed already
-                outcomes.append({"id": number, "error": refused(error.args[0]).as_json()})
+                outcomes.append((number, error.args[0], None))
         self.clients[producer].poll(0)
 
     def flush(self, producer: str, timeout_ms: int) -> Mapping[str, Any]:
         pending = self.clients[producer].flush(timeout_ms / 1000)
-        outcomes, self.outcomes[producer][:] = list(self.outcomes[producer]), []
+        outcomes, self.outcomes[producer][:] = [self._outcome(producer, *each) for each in self.outcomes[producer]], []
         return {"outcomes": outcomes, "pending": pending}
+
+    def _outcome(self, producer: str, number: int, error: KafkaError | None, message: Any) -> Mapping[str, Any]:
+        if error is None:
+            return {"id": number, "offset": message.offset()}
+        refusal = refused(error)
+        refusal.message = "; ".join([refusal.message, *self.causes[producer][-1:]])
+        return {"id": number, "error": refusal.as_json()}
 
     def init_transactions(self, producer: str, timeout_ms: int) -> None:
         self._retried(self.clients[producer].init_transactions, timeout_ms)
@@ -188,20 +203,21 @@ class Driver(Base):
         self.clients[name] = Consumer({**settings, **security(options), "error_cb": noted(causes)})
 
     def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
-        self.clients[consumer].assign([TopicPartition(p["topic"], p["partition"], p["offset"]) for p in partitions])
+        self.clients[consumer].assign(places_of(partitions))
 
     def subscribe(self, consumer: str, topics: list[str]) -> None:
         self.clients[consumer].subscribe(topics)
 
     def poll(self, consumer: str, timeout_ms: int, max_records: int | None = None) -> Mapping[str, Any]:
-        if isinstance(self.clients[consumer], ShareMember):
+        if not isinstance(self.clients[consumer], Consumer):
             return cast("Mapping[str, Any]", self.clients[consumer].poll(timeout_ms))
         records, errors = [], []
         message = self.clients[consumer].poll(timeout_ms / 1000)
         while message is not None:
             if message.error() is None:
                 place = message.topic(), message.partition(), message.offset()
-                records.append(record_json(*place, message.key(), message.value()))
+                time_ms = message.timestamp()[1]
+                records.append(record_json(place, message.key(), message.value(), time_ms, message.headers()))
             else:
                 errors.append(refused(message.error()).as_json())
             message = None if len(records) == max_records else self.clients[consumer].poll(0)
@@ -216,8 +232,14 @@ class Driver(Base):
     def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
         self.clients[consumer].seek(TopicPartition(topic, partition, offset))
 
-    def commit_offsets(self, consumer: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka has its own
-        for each in self.clients[consumer].commit(asynchronous=False) or ():
+    def commit_offsets(
+        self,
+        consumer: str,
+        timeout_ms: int,  # noqa: ARG002 - librdkafka has its own
+        offsets: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        chosen = {} if offsets is None else {"offsets": places_of(offsets)}
+        for each in self.clients[consumer].commit(asynchronous=False, **chosen) or ():
             if each.error is not None:
                 raise refused(each.error)
 
@@ -246,13 +268,9 @@ class Driver(Base):
 
     # --- the rest ----------------------------------------------------------------------------------------------------
 
-    def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
-        admin_client = admin.AdminClient({"bootstrap.servers": bootstrap_servers})
-        admin_client.create_topics([admin.NewTopic(topic, partitions)])[topic].result(timeout_ms / 1000)
-
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka's close has no timeout
         client = self.clients.pop(name)
-        if isinstance(client, Consumer | ShareMember):
+        if not isinstance(client, Producer):
             client.close()
 
 

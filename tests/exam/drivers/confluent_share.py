@@ -28,7 +28,8 @@ class ShareMember:
             for message in self._consumer.poll(timeout_ms / 1000):
                 if message.error() is None:
                     place = message.topic(), message.partition(), message.offset()
-                    records.append(record_json(*place, message.key(), message.value()))
+                    time_ms = message.timestamp()[1]
+                    records.append(record_json(place, message.key(), message.value(), time_ms, message.headers()))
                 else:
                     errors.append(self._refused(message.error()).as_json())
         except KafkaException as error:

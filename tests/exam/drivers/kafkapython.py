@@ -3,14 +3,24 @@
 # ruff: noqa: D102 -- the methods are the commands of the driver contract
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import kafka
 from kafka import errors
 from kafka.net.sasl import oauth
 
-from tests.exam.drivers.kit import PURE_PYTHON, Base, Refused, partitions_json, polled_json, refused, sasl
+from tests.exam.drivers.kit import (
+    PURE_PYTHON,
+    Base,
+    Refused,
+    headers_of,
+    partitions_json,
+    polled_json,
+    raw,
+    refused,
+    sasl,
+)
 
 
 class Token(oauth.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
@@ -30,7 +40,133 @@ def security(options: Mapping[str, Any]) -> dict[str, Any]:
     return sasl(options, Token)
 
 
-class Driver(Base):
+# --- an administrator: the commands of tests/clients/script.py ---------------------------------------------------
+
+
+@contextlib.contextmanager
+def administrator(bootstrap_servers: str, timeout_ms: int) -> Iterator[Any]:
+    """The library's client of an administrator."""
+    client = kafka.KafkaAdminClient(
+        bootstrap_servers=bootstrap_servers.split(","),
+        client_id="exam-admin",
+        request_timeout_ms=max(2_000, timeout_ms - 15_000),
+        retry_backoff_ms=50,
+    )
+    with contextlib.closing(client):
+        yield client
+
+
+def reader(bootstrap_servers: str, timeout_ms: int, **options: Any) -> "contextlib.closing[Any]":
+    """A consumer that asks for offsets."""
+    servers = bootstrap_servers.split(",")
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=servers, enable_auto_commit=False, bootstrap_timeout_ms=timeout_ms, **options
+    )
+    return contextlib.closing(consumer)
+
+
+def checked(answers: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise unless the library answered that all is well."""
+    if answers != wanted:
+        raise Refused("other", None, str(answers))
+
+
+class Administrator:
+    """The commands, each with a client of its own."""
+
+    def create_topic(
+        self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int, **replicas: int
+    ) -> None:
+        options = {"num_partitions": partitions}
+        if replicas:
+            options["replication_factor"] = replicas["replicas"]
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            client.create_topics({topic: options}, timeout_ms=timeout_ms)
+
+    def list_topics(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"topics": list(client.list_topics())}
+
+    def describe_topic(self, bootstrap_servers: str, topic: str, timeout_ms: int) -> Mapping[str, Any]:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            (described,) = client.describe_topics([topic])
+        partitions = [
+            {
+                "partition": each["partition_index"],
+                "leader": each["leader_id"],
+                "replicas": each["replica_nodes"],
+                "isr": each["isr_nodes"],
+            }
+            for each in described["partitions"]
+        ]
+        return {"partitions": partitions}
+
+    def delete_topic(self, bootstrap_servers: str, topic: str, timeout_ms: int) -> None:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            client.delete_topics([topic])
+
+    def list_groups(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"groups": [group["group_id"] for group in client.list_groups()]}
+
+    def describe_group(self, bootstrap_servers: str, group: str, timeout_ms: int) -> Mapping[str, Any]:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            described = client.describe_groups([group])[group]
+        if described["error"] is not None:
+            raise Refused("other", None, str(described["error"]))
+        return {"state": described["group_state"], "members": len(described["members"])}
+
+    def delete_group(self, bootstrap_servers: str, group: str, timeout_ms: int) -> None:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            checked(client.delete_groups([group]), {group: "OK"})
+
+    def committed(
+        self, bootstrap_servers: str, group: str, topic: str, partitions: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        places = [kafka.TopicPartition(topic, index) for index in range(partitions)]
+        with reader(bootstrap_servers, timeout_ms, group_id=group) as consumer:
+            offsets = [consumer.committed(place) for place in places]
+        return {"offsets": [-1 if offset is None else offset for offset in offsets]}
+
+    def describe_cluster(self, bootstrap_servers: str, timeout_ms: int) -> Mapping[str, Any]:
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            cluster = client.describe_cluster()
+        key = "node_id" if "node_id" in cluster["brokers"][0] else "broker_id"
+        return {"brokers": [broker[key] for broker in cluster["brokers"]], "controller": cluster["controller_id"]}
+
+    def describe_configs(self, bootstrap_servers: str, kind: str, name: str, timeout_ms: int) -> Mapping[str, Any]:
+        resource = kafka.admin.ConfigResource(kind, name)
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            described = client.describe_configs([resource], config_filter="all")[kind][name]
+        return {"settings": {key: entry["value"] for key, entry in described.items()}}
+
+    def alter_config(
+        self, bootstrap_servers: str, topic: str, setting: str, value: str | None, timeout_ms: int
+    ) -> None:
+        operation = ("DELETE", None) if value is None else ("SET", value)
+        resource = kafka.admin.ConfigResource("topic", topic, {setting: operation})
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            checked(client.alter_configs([resource], incremental=True), {"topic": {topic: "OK"}})
+
+    def delete_records(
+        self, bootstrap_servers: str, topic: str, partition: int, offset: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        place = kafka.TopicPartition(topic, partition)
+        with administrator(bootstrap_servers, timeout_ms) as client:
+            return {"low": int(client.delete_records({place: offset})[place]["low_watermark"])}
+
+    def list_offsets(
+        self, bootstrap_servers: str, topic: str, partitions: int, timestamp: int, timeout_ms: int
+    ) -> Mapping[str, Any]:
+        places = [kafka.TopicPartition(topic, index) for index in range(partitions)]
+        with reader(bootstrap_servers, timeout_ms) as consumer:
+            if timestamp < 0:
+                return {"offsets": [consumer.beginning_offsets([place])[place] for place in places]}
+            by_time = consumer.offsets_for_times(dict.fromkeys(places, timestamp))
+        return {"offsets": [by_time[place].offset for place in places]}
+
+
+class Driver(Administrator, Base):
     """kafka-python."""
 
     library = "kafka-python"
@@ -67,9 +203,14 @@ class Driver(Base):
 
     def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
         for record in records:
-            key = None if record["key"] is None else record["key"].encode()
-            value = record["value"].encode()
-            future = self.producers[producer].send(topic, value, key=key, partition=record["partition"])
+            future = self.producers[producer].send(
+                topic,
+                raw(record["value"]),
+                key=raw(record["key"]),
+                partition=record["partition"],
+                timestamp_ms=record.get("timestamp"),
+                headers=headers_of(record),
+            )
             self.sent[producer].append((record["id"], future))
 
     def flush(self, producer: str, timeout_ms: int) -> Mapping[str, Any]:
@@ -149,20 +290,16 @@ class Driver(Base):
     def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
         self.consumers[consumer].seek(kafka.TopicPartition(topic, partition), offset)
 
-    def commit_offsets(self, consumer: str, timeout_ms: int) -> None:
-        self.consumers[consumer].commit(timeout_ms=timeout_ms)
-
-    def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
-        admin = kafka.KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers.split(","),
-            client_id="exam-admin",
-            request_timeout_ms=2_000,
-            retry_backoff_ms=50,
-        )
-        try:
-            admin.create_topics({topic: {"num_partitions": partitions}}, timeout_ms=timeout_ms)
-        finally:
-            admin.close()
+    def commit_offsets(
+        self, consumer: str, timeout_ms: int, offsets: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        chosen = None
+        if offsets is not None:
+            chosen = {
+                kafka.TopicPartition(each["topic"], each["partition"]): kafka.OffsetAndMetadata(each["offset"], "", -1)
+                for each in offsets
+            }
+        self.consumers[consumer].commit(chosen, timeout_ms=timeout_ms)
 
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - a close waits for what is in flight
         if name in self.consumers:

@@ -41,15 +41,39 @@ def refused(error: Exception, *timeouts: type[Exception]) -> Refused:
     return Refused(kind, name, f"{name}: {error}")
 
 
-def record_json(topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None) -> dict[str, Any]:
-    """A record as `poll` returns it."""
+def record_json(
+    place: tuple[str, int, int],
+    key: bytes | None,
+    value: bytes | None,
+    timestamp: int,
+    headers: Iterable[tuple[str, bytes | None]] | None,
+) -> dict[str, Any]:
+    """A record as `poll` returns it; `place` is its topic, partition and offset."""
+    topic, partition, offset = place
     return {
         "topic": topic,
         "partition": partition,
         "offset": offset,
-        "key": None if key is None else key.decode("utf-8", "replace"),
-        "value": (value or b"").decode("utf-8", "replace"),
+        "key": text(key),
+        "value": text(value),
+        "timestamp": timestamp,
+        "headers": [[name, text(each)] for name, each in headers or ()],
     }
+
+
+def text(value: bytes | None) -> str | None:
+    """Bytes as JSON holds them."""
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def raw(value: str | None) -> bytes | None:
+    """Text of a command as libraries take it."""
+    return None if value is None else value.encode()
+
+
+def headers_of(record: Mapping[str, Any]) -> list[tuple[str, bytes | None]]:
+    """The headers of a record of `send`."""
+    return [(name, raw(value)) for name, value in record.get("headers", ())]
 
 
 SECURED = ("tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer")
@@ -85,7 +109,9 @@ def sasl(options: Mapping[str, Any], token: Callable[[str], object]) -> dict[str
 def polled_json(polled: Mapping[Any, Iterable[Any]]) -> dict[str, Any]:
     """The records that both clients in pure Python return by partition, as the result of `poll`."""
     records = [
-        record_json(record.topic, record.partition, record.offset, record.key, record.value)
+        record_json(
+            (record.topic, record.partition, record.offset), record.key, record.value, record.timestamp, record.headers
+        )
         for records in polled.values()
         for record in records
     ]

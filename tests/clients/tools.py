@@ -1,12 +1,8 @@
-"""Kafka's own command-line tools through the script of TOOL_STEPS, each a process of its own by its main class.
-
-Called as `python -m tests.clients.python.tools LIBS BOOTSTRAP BROKERS TOPIC BASE_MS`.
-"""
+"""Kafka's own command-line tools through the script of TOOL_STEPS, each a process of its own by its main class."""
 
 # ruff: noqa: D102 -- TOOL_STEPS documents each step
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.clients.class_archive import archive_flags
-from tests.clients.python.observed import print_call
-from tests.clients.python.script import expect, report, until
+from tests.clients.observed import Report
+from tests.clients.script import expect, until
 from tests.clients.steps import CODECS, TOOL_STEPS
 from tests.clients.targets import JVM
 
@@ -34,9 +30,9 @@ WRITTEN = PER_CODEC * len(CODECS) + 3
 class Tools:
     """Runs the tools, and returns what they printed."""
 
-    def __init__(self, libs: str, bootstrap: str, brokers: int, topic: str) -> None:
+    def __init__(self, libs: str, bootstrap: str, brokers: int, topic: str, report: Report) -> None:
         self.libs, self.bootstrap, self.brokers, self.topic = libs, bootstrap, brokers, topic
-        self.group = f"{topic}-group"
+        self.group, self.report = f"{topic}-group", report
 
     def run(self, main_class: str, *arguments: str, stdin: str = "", bare: bool = False) -> str:
         """Run a tool and return its output; fail the step unless it ends with 0. `bare`: without --bootstrap-server."""
@@ -51,8 +47,8 @@ class Tools:
             check=False,
         )
         sys.stderr.write(done.stderr)
-        if os.environ.get("OBSERVE"):
-            print_call(main_class.rpartition(".")[2], {"code": done.returncode, "returned": done.stdout.splitlines()})
+        printed = {"code": done.returncode, "returned": done.stdout.splitlines()}
+        self.report.call(main_class.rpartition(".")[2], printed)
         expect(
             done.returncode == 0,
             f"{main_class} {arguments}: {done.returncode} {done.stdout[-700:]} {done.stderr[-700:]}",
@@ -246,8 +242,10 @@ def step_of(tools: Tools, name: str) -> Callable[[], object]:
     return step
 
 
-if __name__ == "__main__":
-    jars, addresses, count, mine = sys.argv[1:5]
-    played = Tools(jars, addresses, int(count), mine)
-    for step_name in TOOL_STEPS:
-        report(step_name, step_of(played, step_name))
+def play(libs: str, bootstrap: str, brokers: int, topic: str) -> Report:
+    """Play all steps with the tools of a folder of jars."""
+    report = Report()
+    tools = Tools(libs, bootstrap, brokers, topic, report)
+    for name in TOOL_STEPS:
+        report.step(name, step_of(tools, name))
+    return report

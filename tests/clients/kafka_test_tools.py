@@ -1,29 +1,26 @@
-"""Kafka's own test tools through TOOLS_STEPS, and Kafka Streams through STREAMS_STEPS; processes die on the way.
-
-Called as `python -m tests.clients.transactions.tools CLASS_PATH tools|streams BOOTSTRAP BROKERS TOPIC BASE_MS`.
-"""
+"""Kafka's own test tools through TOOLS_STEPS, and Kafka Streams through STREAMS_STEPS; processes die on the way."""
 
 # ruff: noqa: D102 -- TOOLS_STEPS and STREAMS_STEPS document each step
 
 import json
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupState, Producer, TopicPartition
+from confluent_kafka import admin as typed_admin
 
 from tests.clients.class_archive import archive_flags
-from tests.clients.python.script import expect, report
+from tests.clients.observed import Report
+from tests.clients.script import expect
 from tests.clients.targets import JVM, kafka_libs
-from tests.clients.transactions.confluent import Confluent, cadmin
-from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS
 
+cadmin: Any = typed_admin
 RECORDS = 6000
 PARTITIONS = 9
 KEYS, PER_KEY = 30, 100
@@ -74,7 +71,7 @@ class Tools:
     def __init__(self, class_path: str, bootstrap: str, brokers: int, topic: str) -> None:
         self.class_path, self.bootstrap, self.replicas = class_path, bootstrap, min(brokers, 3)
         self.inputs, self.output, self.group = f"{topic}-in", f"{topic}-out", f"{topic}-group"
-        self.client = Confluent(bootstrap)
+        self.admin: Any = cadmin.AdminClient({"bootstrap.servers": bootstrap})
 
     def java(self, tool: str, *arguments: str) -> Process:
         """One of Kafka's tools."""
@@ -83,7 +80,7 @@ class Tools:
     def create(self, partitions: int) -> None:
         """The two topics."""
         topics = [cadmin.NewTopic(topic, partitions, self.replicas) for topic in (self.inputs, self.output)]
-        for future in self.client.admin.create_topics(topics).values():
+        for future in self.admin.create_topics(topics).values():
             future.result(20)
 
     def read(self, topic: str, partitions: int, count: int, quiet_s: float = 1.0) -> list[tuple[bytes, bytes]]:
@@ -229,7 +226,7 @@ class Tools:
 
     def step_classic_before_streams(self) -> str:
         topics = [cadmin.NewTopic(f"{name}-terms", 3, self.replicas) for name in (self.inputs, self.output)]
-        for future in self.client.admin.create_topics(topics).values():
+        for future in self.admin.create_topics(topics).values():
             future.result(20)
         with tempfile.TemporaryDirectory() as folder:
             instance = self.counting(folder, "classic")
@@ -244,7 +241,7 @@ class Tools:
         """Until the last member's session has ended: Streams leaves no classic group when it is closed."""
         deadline, pause = time.monotonic() + PATIENCE_S, threading.Event()
         while True:
-            state = self.client.admin.describe_consumer_groups([group])[group].result(20).state
+            state = self.admin.describe_consumer_groups([group])[group].result(20).state
             if state is ConsumerGroupState.EMPTY:
                 return
             expect(time.monotonic() < deadline, f"{group} is {state}")
@@ -295,8 +292,10 @@ class Tools:
         return counted
 
 
-if __name__ == "__main__":
-    libs, part, addresses, count_of_brokers, mine, _ = sys.argv[1:7]
-    played = Tools(libs, addresses, int(count_of_brokers), mine)
-    for name in STREAMS_STEPS if part == "streams" else TOOLS_STEPS:
-        report(name, getattr(played, f"step_{name}"))
+def play(class_path: str, steps: Iterable[str], bootstrap: str, brokers: int, topic: str) -> Report:
+    """Play steps with the programs of a class path."""
+    report = Report()
+    tools = Tools(class_path, bootstrap, brokers, topic)
+    for name in steps:
+        report.step(name, getattr(tools, f"step_{name}"))
+    return report

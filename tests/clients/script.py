@@ -1,28 +1,64 @@
-"""The steps of `tests/clients/steps.py`, written once; each Python client is an adapter behind `Client`."""
+"""The steps of `tests/clients/steps.py`, played with any library through its driver of `understudy exam`.
+
+Beside the exam's commands a driver answers those of an administrator, with ``bootstrap_servers`` and ``timeout_ms``:
+
+    list_topics -> topics                            list_groups -> groups
+    describe_topic topic -> partitions: {partition, leader, replicas, isr}
+    delete_topic topic                               delete_group group
+    describe_group group -> state, members           committed group, topic, partitions (how many) -> offsets, or -1
+    describe_cluster -> brokers, controller          delete_records topic, partition, offset -> low
+    describe_configs kind (topic or broker), name -> settings
+    alter_config topic, setting, value (null deletes it)
+    list_offsets topic, partitions (how many), timestamp (-2: the earliest) -> offsets
+
+and takes ``replicas`` with ``create_topic``, ``timestamp`` and ``headers`` (pairs of name and value) with the records
+of ``send``, null as a value, and ``offsets`` ({topic, partition, offset}) with ``commit_offsets``; the records of
+``poll`` have ``timestamp`` and ``headers`` too.
+"""
 
 # ruff: noqa: D102 -- STEPS documents each step
 
-import json
-import sys
+import itertools
 import time
-import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
-from tests.clients.python.observed import observed
+from tests.clients.observed import Report, observed
 from tests.clients.steps import CODECS
+from understudy.exam.driver import AnyDriver, CallError, library_error
 
 PARTITIONS = 3
 PER_CODEC = 30
-Headers = tuple[tuple[str, bytes | None], ...]
-HEADERS: Headers = (("h", b"one"), ("h", b"two"), ("empty", b""))
+Headers = tuple[tuple[str, str | None], ...]
+HEADERS: Headers = (("h", "one"), ("h", "two"), ("empty", ""))
 NULL_HEADER: Headers = (("null", None),)
-PATIENCE_S = 20.0
-
-
-class UnsupportedError(Exception):
-    """The client has no call for what the step asks."""
+PATIENCE_S = 60.0
+PATIENCE_MS = 60_000
+PRODUCER: Mapping[str, Any] = {
+    "acks": "all",
+    "idempotent": False,
+    "transactional_id": None,
+    "transaction_timeout_ms": 30_000,
+    "delivery_timeout_ms": PATIENCE_MS,
+    "request_timeout_ms": 10_000,
+    "retry_backoff_ms": 100,
+    "linger_ms": 20,
+    "max_in_flight": 5,
+    "compression": "none",
+}
+CONSUMER: Mapping[str, Any] = {
+    "group": None,
+    "instance_id": None,
+    "protocol": "classic",
+    "isolation": "read_uncommitted",
+    "offset_reset": "earliest",
+    "auto_commit": False,
+    "session_timeout_ms": 10_000,
+    "heartbeat_interval_ms": 300,
+    "request_timeout_ms": 15_000,
+}
+"""The options of clients, where a step is not about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,89 +67,199 @@ class Record:
 
     partition: int
     timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
+    key: str | None
+    value: str | None
     headers: Headers = ()
     offset: int = field(default=-1, compare=False)
 
 
-class Member(Protocol):
+class Clients:
+    """The library: its producers and consumers by name, and its administrator."""
+
+    def __init__(self, driver: AnyDriver, bootstrap: str) -> None:
+        self.driver, self.bootstrap = driver, bootstrap
+        # A poll of kafka-python that ends between JoinGroup and its response forgets the assignment, on Kafka too.
+        self.poll_ms = 500 if driver.library == "kafka-python" else 100
+        self._numbers = itertools.count()
+
+    def administrator(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """One command of an administrator."""
+        return self.driver.call(command, bootstrap_servers=self.bootstrap, timeout_ms=PATIENCE_MS, **fields)
+
+    def create(self, kind: str, options: Mapping[str, Any]) -> str:
+        """Create a producer or consumer; its name."""
+        name = f"{kind}-{next(self._numbers)}"
+        self.driver.call(kind, name=name, client_id=name, bootstrap_servers=self.bootstrap, **options)
+        return name
+
+    def close(self, name: str) -> None:
+        """Close a producer or consumer."""
+        self.driver.call("close", name=name, timeout_ms=PATIENCE_MS)
+
+    def send(self, producer: str, topic: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Send, and wait for every acknowledgement. Raises the first error of a record."""
+        numbered = [{"key": None, **record, "id": number} for number, record in enumerate(records)]
+        self.driver.call("send", producer=producer, topic=topic, records=numbered)
+        flushed = self.driver.call("flush", producer=producer, timeout_ms=PATIENCE_MS)
+        for outcome in flushed["outcomes"]:
+            if "error" in outcome:
+                raise CallError("send", library_error(outcome["error"]))
+        expect(not flushed["pending"] and len(flushed["outcomes"]) == len(numbered), flushed)
+
+    def poll(self, consumer: str, timeout_ms: int, **limit: int) -> list[Record]:
+        """What was read meanwhile."""
+        polled = self.driver.call("poll", consumer=consumer, timeout_ms=timeout_ms, **limit)
+        for error in polled["errors"]:
+            if error["class"] not in {"retriable", "timeout"}:
+                raise CallError("poll", library_error(error))
+        return [
+            Record(
+                each["partition"],
+                each.get("timestamp", -1),
+                each["key"],
+                each["value"],
+                tuple((name, value) for name, value in each.get("headers", ())),
+                each["offset"],
+            )
+            for each in polled["records"]
+        ]
+
+    def read(self, topic: str, offsets: Mapping[int, int], count: int, **options: Any) -> list[Record]:
+        """So many records from these offsets on, without a group, and what comes in a moment after."""
+        consumer = self.create("consumer", {**CONSUMER, **options})
+        places = [{"topic": topic, "partition": index, "offset": offset} for index, offset in offsets.items()]
+        self.driver.call("assign", consumer=consumer, partitions=places)
+        records: list[Record] = []
+        deadline = time.monotonic() + PATIENCE_S
+        while len(records) < count and time.monotonic() < deadline:
+            records += self.poll(consumer, 1000)
+        records += self.poll(consumer, 400)
+        self.close(consumer)
+        return records
+
+
+class Member:
     """One member of a consumer group."""
 
-    def poll(self) -> list[Record]:
-        """Wait a moment (a tenth of a second or so); what was read meanwhile."""
+    def __init__(self, clients: Clients, topic: str, group: str, **options: Any) -> None:
+        self.clients, self.topic, self.group = clients, topic, group
+        self.name = clients.create("consumer", {**CONSUMER, "group": group, **options})
+        clients.driver.call("subscribe", consumer=self.name, topics=[topic])
+
+    def poll(self, **limit: int) -> list[Record]:
+        """Wait a moment; what was read meanwhile."""
+        return self.clients.poll(self.name, self.clients.poll_ms, **limit)
 
     def assigned(self) -> set[int]:
         """The partitions that this member has now."""
+        assignment = self.clients.driver.call("assignment", consumer=self.name)["partitions"]
+        return {each["partition"] for each in assignment}
 
     def commit(self, offsets: dict[int, int]) -> dict[int, int]:
         """Commit by partition, then read back what is committed."""
+        places = [{"topic": self.topic, "partition": index, "offset": offset} for index, offset in offsets.items()]
+        self.clients.driver.call("commit_offsets", consumer=self.name, offsets=places, timeout_ms=PATIENCE_MS)
+        return committed(self.clients, self.group, self.topic)
+
+    def rewind(self) -> None:
+        """Go back to what is committed."""
+        for index, offset in committed(self.clients, self.group, self.topic).items():
+            self.clients.driver.call(
+                "seek", consumer=self.name, topic=self.topic, partition=index, offset=max(offset, 0)
+            )
 
     def close(self) -> None:
         """Leave the group."""
+        self.clients.close(self.name)
 
 
-class Client(Protocol):
-    """What the script needs of a client; everything concerns its one topic."""
+def committed(clients: Clients, group: str, topic: str) -> dict[int, int]:
+    """What a group has committed, by partition."""
+    return dict(
+        enumerate(clients.administrator("committed", group=group, topic=topic, partitions=PARTITIONS)["offsets"])
+    )
 
-    topic: str
+
+class Client:
+    """What the script asks of a library; everything concerns its one topic."""
+
+    def __init__(self, clients: Clients, topic: str) -> None:
+        self._clients, self.topic = clients, topic
 
     def list_topics(self) -> set[str]:
-        """The names of all topics."""
+        return set(self._clients.administrator("list_topics")["topics"])
 
     def create_topic(self, partitions: int, replicas: int) -> None:
-        """Create the topic."""
+        self._clients.administrator("create_topic", topic=self.topic, partitions=partitions, replicas=replicas)
 
     def produce(self, records: Sequence[Record], codec: str, *, idempotent: bool = False) -> None:
-        """Send to the partitions that the records name, and wait for every acknowledgement."""
+        producer = self._clients.create("producer", {**PRODUCER, "compression": codec, "idempotent": idempotent})
+        fields = [
+            {
+                "partition": r.partition,
+                "timestamp": r.timestamp_ms,
+                "key": r.key,
+                "value": r.value,
+                "headers": r.headers,
+            }
+            for r in records
+        ]
+        self._clients.send(producer, self.topic, fields)
+        self._clients.close(producer)
 
     def consume(self, count: int) -> list[Record]:
-        """The first records of all partitions, without a group."""
+        return self._clients.read(self.topic, dict.fromkeys(range(PARTITIONS), 0), count)
 
     def offsets_for_time(self, timestamp_ms: int) -> dict[int, int]:
-        """By partition, the offset of the first record that is not older."""
+        listed = self._clients.administrator(
+            "list_offsets", topic=self.topic, partitions=PARTITIONS, timestamp=timestamp_ms
+        )
+        return dict(enumerate(listed["offsets"]))
 
     def read_at(self, offsets: dict[int, int]) -> list[Record]:
-        """The one record at each partition's offset."""
+        read = [self._clients.read(self.topic, {index: offset}, 1) for index, offset in offsets.items()]
+        return [records[0] for records in read]
 
     def join(self, group: str) -> Member:
-        """A new member of the group, subscribed to the topic."""
+        return Member(self._clients, self.topic, group)
 
     def list_groups(self) -> set[str]:
-        """The ids of all groups."""
+        return set(self._clients.administrator("list_groups")["groups"])
 
     def describe_group(self, group: str) -> tuple[str, int]:
-        """Its state, and how many members it has."""
+        described = self._clients.administrator("describe_group", group=group)
+        return described["state"], described["members"]
 
     def describe_cluster(self) -> tuple[set[int], int]:
-        """The brokers' ids, and the controller's."""
+        cluster = self._clients.administrator("describe_cluster")
+        return set(cluster["brokers"]), cluster["controller"]
 
     def describe_topic(self) -> dict[int, tuple[int, list[int], list[int]]]:
-        """By partition, its leader, replicas and in-sync replicas."""
+        described = self._clients.administrator("describe_topic", topic=self.topic)["partitions"]
+        return {each["partition"]: (each["leader"], each["replicas"], each["isr"]) for each in described}
 
     def describe_topic_configs(self) -> dict[str, str]:
-        """The topic's settings, defaults among them."""
+        return dict(self._clients.administrator("describe_configs", kind="topic", name=self.topic)["settings"])
 
     def describe_broker_configs(self, broker: int) -> dict[str, str]:
-        """A broker's settings, defaults among them."""
+        return dict(self._clients.administrator("describe_configs", kind="broker", name=str(broker))["settings"])
 
     def alter_topic_config(self, name: str, value: str | None) -> None:
         """Set one setting, or delete it (None); the others stay."""
+        self._clients.administrator("alter_config", topic=self.topic, setting=name, value=value)
 
     def delete_records(self, partition: int, before: int) -> int:
-        """Delete what is before the offset; the low watermark."""
+        deleted = self._clients.administrator("delete_records", topic=self.topic, partition=partition, offset=before)
+        return int(deleted["low"])
 
     def earliest(self, partition: int) -> int:
-        """The partition's earliest offset."""
+        return self.offsets_for_time(-2)[partition]
 
     def delete_group(self, group: str) -> None:
-        """Delete the empty group."""
+        self._clients.administrator("delete_group", group=group)
 
     def delete_topic(self) -> None:
-        """Delete the topic."""
-
-    def close(self) -> None:
-        """Let go of what is still open."""
+        self._clients.administrator("delete_topic", topic=self.topic)
 
 
 def records_of(base_ms: int, first: int, parts: Iterable[tuple[str | None, str | None, Headers]]) -> list[Record]:
@@ -122,8 +268,8 @@ def records_of(base_ms: int, first: int, parts: Iterable[tuple[str | None, str |
         Record(
             partition=number % PARTITIONS,
             timestamp_ms=base_ms + 1000 * number,
-            key=None if key is None else key.encode(),
-            value=None if value is None else value.encode(),
+            key=key,
+            value=value,
             headers=headers,
         )
         for number, (key, value, headers) in enumerate(parts, first)
@@ -139,15 +285,16 @@ def expect(condition: object, seen: object) -> None:
 class Script:
     """Plays the steps with one client; keeps what a later step compares with."""
 
-    def __init__(self, client: Client, brokers: int, base_ms: int) -> None:
-        self.client, self.brokers, self.base_ms = client, brokers, base_ms
+    def __init__(self, clients: Clients, topic: str, brokers: int, base_ms: int) -> None:
+        self.report, self.brokers, self.base_ms = Report(), brokers, base_ms
+        self.client = client = observed(Client(clients, topic), self.report)
         self.group = f"{client.topic}-group"
         self.sent: dict[str, list[Record]] = {}
         self.read: list[Record] = []
         self.members: list[Member] = []
 
     def play(self) -> None:
-        """Play all steps, one line of JSON for each."""
+        """Play all steps."""
         names = [name for name in vars(Script) if name.startswith("step_")]
         steps: list[tuple[str, Callable[[], object]]] = []
         for name in names:
@@ -157,10 +304,9 @@ class Script:
             else:
                 steps.append((name.removeprefix("step_"), step))
         for name, step in steps:
-            report(name, step)
+            self.report.step(name, step)
         for member in self.members:
             member.close()
-        self.client.close()
 
     def step_list_topics(self) -> str:
         topics = self.client.list_topics()
@@ -198,8 +344,6 @@ class Script:
         self._produce("idempotent", records, idempotent=True)
 
     def step_produce_null_header(self) -> None:
-        if not getattr(self.client, "null_headers", True):
-            raise UnsupportedError("a header's value must be bytes")
         parts = [(f"null-header-{i}", "headers", NULL_HEADER) for i in range(3)]
         self._produce("null-header", records_of(self.base_ms, 162, parts))
 
@@ -348,24 +492,8 @@ def until(condition: Callable[[], bool], seen: Callable[[], object]) -> None:
         expect(time.monotonic() < deadline, seen())
 
 
-def report(name: str, step: Callable[[], object]) -> None:
-    """Run one step and print its line."""
-    began = time.monotonic()
-    line: dict[str, object] = {"step": name, "ok": False}
-    try:
-        line["detail"] = step() or ""
-        line["ok"] = True
-    except UnsupportedError as reason:
-        line["detail"] = f"unsupported: {reason}"
-    except Exception as error:  # any error of a client is what the step reports  # noqa: BLE001
-        line["detail"] = f"{type(error).__name__}: {error}"[:1500]
-        traceback.print_exc()
-    line["ms"] = round((time.monotonic() - began) * 1000)
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-def main(make: Callable[[str, str], Client]) -> None:
-    """The driver's entry: `make(bootstrap, topic)` gives the client."""
-    bootstrap, brokers, topic, base_ms = sys.argv[1:5]
-    Script(observed(make(bootstrap, topic)), int(brokers), int(base_ms)).play()
+def play(driver: AnyDriver, bootstrap: str, brokers: int, topic: str, base_ms: int) -> Report:
+    """Play the script with a library."""
+    script = Script(Clients(driver, bootstrap), topic, brokers, base_ms)
+    script.play()
+    return script.report
