@@ -62,7 +62,7 @@ class Child(NamedTuple):
     kind: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Level:
     """Description of one message class: the fields that name resources, and the lists below it."""
 

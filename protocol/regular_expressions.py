@@ -4,12 +4,6 @@ import re
 from functools import lru_cache
 from typing import Protocol
 
-import re2
-
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-_OPTIONS.never_capture = True
-
 _REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "regexp/syntax: internal error",
@@ -48,8 +42,12 @@ def compiled(pattern: str) -> Pattern:
     if any(token["byte"] for token in _ESCAPE.finditer(pattern)):  # a single byte, which Java's strings do not have
         raise InvalidPattern("invalid escape sequence")
     names = [token["name"] for token in _GROUP_NAME.finditer(pattern) if token["name"]]
+    import re2  # noqa: PLC0415 - few clients send a pattern, and each server would import it at its start
+
+    options = re2.Options()
+    options.log_errors, options.never_capture = False, True
     try:
-        expression: Pattern = re2.compile(pattern, _OPTIONS)
+        expression: Pattern = re2.compile(pattern, options)
     except re2.error as error:
         why = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         reason = why.partition(": ")[0]

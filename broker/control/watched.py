@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from broker.control.verbs import Function
 from broker.replication.partition import ReplicatedPartition
 from broker.server.file_limits import Shares
 from broker.settings import BrokerSettings
@@ -20,6 +19,7 @@ from broker.steering.timelines.transactions import TransactionTimelines
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
+    from broker.control.verbs import Function
 
 
 class NamedTopic(Protocol):
@@ -108,7 +108,7 @@ class Watched(Protocol):
         """Return the partitions; a proxy has none."""
         ...
 
-    def function_of(self, verb: str) -> Function | None:
+    def function_of(self, verb: str) -> "Function | None":
         """Return the function that replaces a verb's usual one here, if there is one."""
         ...
 
