@@ -67,25 +67,6 @@ def test_LOG_11_a_tombstone_gets_a_horizon_and_goes_behind_it(tree: Tree) -> Non
     assert contents(log)[0] == (2, b"k2", b"x")
 
 
-def test_LOG_12_young_records_are_not_compacted(tree: Tree) -> None:
-    """Nothing newer than `min.compaction.lag.ms`."""
-    log = tree.log(**COMPACT, min_compaction_lag_ms=HOUR_MS)
-    put(log, (b"k", b"a"), (b"k", b"b"), time_ms=NOW_MS - 2 * HOUR_MS)
-    put(log, (b"k", b"c"), (b"k", b"d"), (b"k", b""))
-    cleaner_of(tree).run(NOW_MS)
-    assert [offset for offset, _, _ in contents(log)] == [1, 2, 3, 4]
-
-
-def test_LOG_13_overdue_records_are_compacted_at_any_dirty_ratio(tree: Tree) -> None:
-    """`max.compaction.lag.ms` rolls the segment and makes it due."""
-    log = tree.log(cleanup_policy=("compact",), max_compaction_lag_ms=1000, min_cleanable_dirty_ratio=1.0)
-    put(log, (b"k", b"a"), (b"k", b"b"))
-    assert cleaner_of(tree).run(NOW_MS + 2000) == 0
-    append(log, sized(b"c", b"k", time_ms=NOW_MS + 2000), now_ms=NOW_MS + 2000)
-    assert cleaner_of(tree).run(NOW_MS + 2000) == 1
-    assert contents(log) == [(1, b"k", b"b"), (2, b"k", b"c")]
-
-
 def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(tree: Tree) -> None:
     """61 bytes that keep its sequence; gone once the producer is forgotten."""
     log = tree.log(**COMPACT)

@@ -14,15 +14,6 @@ def joined(piece: LogSlice) -> bytes:
     return b"".join(piece.buffers)
 
 
-def test_PRD_01_offsets_follow_each_other(tree: Tree) -> None:
-    """A batch gets the log's end as its base offset, and the log ends behind its last record."""
-    log = tree.log()
-    first = append(log, records_batch(b"a", b"b", b"c"))
-    assert (first.base_offset, first.last_offset, first.log_append_time_ms, first.log_start_offset) == (0, 2, -1, 0)
-    assert append(log, records_batch(b"d")).base_offset == 3
-    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 4, 4)
-
-
 def test_PRD_02_log_append_time_is_stamped(tree: Tree) -> None:
     """A LogAppendTime topic answers its own time, and every record of the stored batch has it."""
     log = tree.log(message_timestamp_type="LogAppendTime")
@@ -50,16 +41,6 @@ def test_a_read_only_buffer_is_left_alone(tree: Tree) -> None:
     assert contents(log) == [(0, None, b"a"), (1, None, b"b")]
 
 
-def test_FET_10_a_read_begins_with_the_batch_that_contains_the_offset(tree: Tree) -> None:
-    """Whole batches, also when the offset lies within one."""
-    log = tree.log()
-    append(log, records_batch(*[b"a"] * 5))
-    append(log, records_batch(*[b"b"] * 5))
-    piece = log.reader.read(7, 1 << 20, bound=10, min_one=True)
-    batch = RecordBatch(joined(piece))
-    assert (batch.base_offset, batch.last_offset, piece.size) == (5, 9, batch.size)
-
-
 def test_FET_11_the_first_batch_comes_whole(tree: Tree) -> None:
     """With min_one the byte limit gives way; without, nothing is returned, never a torn first batch."""
     log = tree.log()
@@ -74,18 +55,6 @@ def test_a_slice_is_cut_at_the_byte_limit(tree: Tree) -> None:
     log = tree.log()
     one_each(log, 3)
     assert log.reader.read(0, 250, bound=3, min_one=True).size == 250
-
-
-def test_FET_13_offsets_out_of_range(tree: Tree) -> None:
-    """Below the start and above the end is an error; the end itself is empty."""
-    log = tree.log(internal_segment_bytes=SEGMENT)
-    one_each(log, 10)
-    log.delete_records_before(4)
-    assert log.reader.read(10, 100, bound=10, min_one=True).size == 0
-    for offset in (3, 11):
-        with pytest.raises(KafkaError) as caught:
-            log.reader.read(offset, 100, bound=10, min_one=True)
-        assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_nothing_at_or_above_the_bound_is_read(tree: Tree) -> None:

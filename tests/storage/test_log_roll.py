@@ -34,26 +34,6 @@ def values(log: PartitionLog) -> list[bytes | None]:
     return [value for _, _, value in contents(log)]
 
 
-def test_LOG_01_a_full_segment_is_rolled(tree: Tree) -> None:
-    """The new segment is named by its first offset, in 20 digits."""
-    log = tree.log(internal_segment_bytes=3 * SEGMENT)
-    append(log, records_batch(b"x", b"y", b"z"))
-    for _ in range(2):
-        append(log, records_batch(b"x", b"y"))
-    append(log, sized(size=3 * SEGMENT))
-    assert bases(log) == [0, 7]
-    for suffix in ("log", "index", "timeindex"):
-        assert f"00000000000000000007.{suffix}" in tree.names()
-
-
-def test_LOG_02_a_segment_is_rolled_by_the_records_time(tree: Tree) -> None:
-    """`segment.ms` is compared with the timestamps of the first batch and the new one."""
-    log = tree.log(segment_ms=1000)
-    for time_ms in (NOW_MS, NOW_MS + 900, NOW_MS + 2000):
-        append(log, timed_batch(time_ms))
-    assert bases(log) == [0, 2]
-
-
 def test_a_segment_without_timestamps_is_rolled_by_its_age(tree: Tree) -> None:
     """Without timestamps the clock counts, from the segment's creation on."""
     log = tree.log(segment_ms=1000)

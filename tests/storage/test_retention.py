@@ -11,34 +11,6 @@ from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, o
 HOUR_MS = 3_600_000
 
 
-def test_LOG_03_size_keeps_at_least_retention_bytes(tree: Tree) -> None:
-    """Oldest segments go while what is left is not below `retention.bytes`."""
-    log = tree.log(internal_segment_bytes=SEGMENT, retention_bytes=int(3.5 * SEGMENT))
-    one_each(log, 5)
-    assert retention.run(log, NOW_MS) == 1
-    assert (bases(log), log.log_start_offset) == ([1, 2, 3, 4], 1)
-
-
-def test_LOG_04_an_expired_active_segment_goes_too(tree: Tree) -> None:
-    """A new one is rolled first; the log is empty and goes on at its end."""
-    log = tree.log(internal_segment_bytes=SEGMENT, retention_ms=1000)
-    one_each(log, 5, time_ms=NOW_MS - HOUR_MS)
-    retention.run(log, NOW_MS)
-    assert (bases(log), log.log_start_offset, log.high_watermark, log.log_end_offset) == ([5], 5, 5, 5)
-    assert log.reader.read(5, 100, bound=5, min_one=True).size == 0
-    assert append(log, records_batch(b"x")).base_offset == 5
-
-
-def test_LOG_05_a_future_timestamp_keeps_its_segment_and_newer_ones(tree: Tree) -> None:
-    """Retention stops at the first segment that may stay."""
-    log = tree.log(internal_segment_bytes=SEGMENT, retention_ms=1000)
-    one_each(log, 2, time_ms=NOW_MS - HOUR_MS)
-    append(log, sized(time_ms=NOW_MS + HOUR_MS // 2))
-    one_each(log, 2, time_ms=NOW_MS - HOUR_MS)
-    retention.run(log, NOW_MS)
-    assert bases(log) == [2, 3, 4]
-
-
 def test_LOG_06_files_of_a_deleted_segment_stay_for_the_delay(disk: Tree) -> None:
     """They are renamed at once and removed after `file.delete.delay.ms`."""
     log = disk.log(internal_segment_bytes=SEGMENT, retention_bytes=3 * SEGMENT, file_delete_delay_ms=3000)

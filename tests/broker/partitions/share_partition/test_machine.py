@@ -12,7 +12,6 @@ from broker.partitions.share_partition.machine.acknowledge import (
     acknowledge,
     commit,
     expire,
-    release,
     roll_back,
 )
 from broker.partitions.share_partition.machine.acquire import Acquired, Demand, Span, acquire, leave_out
@@ -75,56 +74,11 @@ class Bench:
         return self.partition.start_offset, self.partition.end_offset, self.partition.delivery_complete_count
 
 
-def test_SHR_07_the_first_fetch_acquires_all() -> None:
-    """The first fetch acquires all records that are there, for the member that fetches."""
-    bench = Bench()
-    assert bench.fetch() == [(0, 9, 1)]
-    assert bench.partition.next_fetch_offset() == 10
-    assert bench.bounds == (0, 9, 0)
-
-
-def test_SHR_09_accepted_records_are_gone() -> None:
-    """Accepted records are never delivered again, and the start offset passes them."""
-    bench = Bench()
-    bench.fetch()
-    assert bench.ack(0, 9, ACCEPT) == [(0, 9, 2, 1)]
-    assert bench.bounds == (10, 10, 0)
-    assert bench.fetch() == []
-
-
 def test_SHR_10_acquired_records_are_not_available_to_others() -> None:
     """Acquired records are not available to others."""
     bench = Bench()
     bench.fetch()
     assert bench.fetch("m2") == []
-
-
-def test_SHR_11_released_records_are_delivered_again() -> None:
-    """Released records are delivered again."""
-    bench = Bench()
-    bench.fetch()
-    assert bench.ack(0, 9, RELEASE) == [(0, 9, 0, 1)]
-    assert bench.fetch("m2") == [(0, 9, 2)]
-
-
-def test_SHR_12_one_type_for_each_offset() -> None:
-    """A batch is acknowledged with one type for all offsets, or with one for each offset."""
-    bench = Bench()
-    bench.fetch()
-    bench.ack(0, 9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1)
-    assert bench.bounds == (1, 9, 6)
-    assert bench.fetch("m2") == [(1, 1, 2), (4, 4, 2), (7, 7, 2)]
-
-
-def test_SHR_13_not_the_owner_and_twice() -> None:
-    """INVALID_RECORD_STATE for a member that does not own the records, and for a second acknowledgement."""
-    bench = Bench()
-    bench.fetch()
-    assert bench.refused(5, 9, ACCEPT, member="m2") is ErrorCode.INVALID_RECORD_STATE
-    bench.ack(5, 9, ACCEPT)
-    assert bench.refused(5, 9, ACCEPT) is ErrorCode.INVALID_RECORD_STATE
-    bench.ack(0, 4, ACCEPT)
-    assert bench.ack(0, 9, ACCEPT) == []  # below the start offset: ignored
 
 
 def test_SHR_14_beyond_what_is_in_flight() -> None:
@@ -157,37 +111,6 @@ def test_the_first_error_rolls_back_the_whole_partition() -> None:
     assert bench.ack(0, 9, ACCEPT)
 
 
-def test_SHR_16_a_lock_ends() -> None:
-    """When its acquisition lock ends, a record is available again."""
-    bench = Bench()
-    bench.fetch()
-    assert bench.partition.next_lock_end_ms == LOCK_MS
-    assert bench.wait(29_999) == []
-    assert bench.wait(1) == [(0, 9, 0, 1)]
-    assert bench.partition.next_lock_end_ms is None
-    assert bench.fetch("m2") == [(0, 9, 2)]
-    assert bench.refused(0, 9, ACCEPT) is ErrorCode.INVALID_RECORD_STATE
-
-
-def test_SHR_17_the_delivery_limit_archives() -> None:
-    """A record whose lock expires at the delivery limit is archived instead of delivered again."""
-    bench = Bench([Span(0, 0)], max_delivery_count=2)
-    assert bench.fetch() == [(0, 0, 1)]
-    assert bench.wait(30_000) == [(0, 0, 0, 1)]
-    assert bench.fetch() == [(0, 0, 2)]
-    assert bench.wait(30_000) == [(0, 0, 4, 2)]
-    assert bench.bounds == (1, 1, 0)
-
-
-def test_SHR_18_rejected_and_skipped_records_are_archived() -> None:
-    """Rejected and skipped records are archived."""
-    bench = Bench()
-    bench.fetch()
-    assert bench.ack(0, 4, REJECT)[0] == (0, 0, 4, 1)
-    assert bench.ack(5, 9, GAP)[-1] == (9, 9, 4, 1)
-    assert bench.bounds == (10, 10, 0)
-
-
 def test_SHR_19_renewed_locks_end_later_and_nothing_is_written() -> None:
     """Renewed locks end later and nothing is written."""
     bench = Bench()
@@ -205,17 +128,6 @@ def test_renewing_may_be_disabled() -> None:
     assert bench.refused(0, 9, RENEW) is ErrorCode.INVALID_RECORD_STATE
 
 
-def test_SHR_25_a_closed_session_releases_what_the_member_holds() -> None:
-    """A closed session releases what the member holds."""
-    bench = Bench([Span(0, 9), Span(10, 19)])
-    bench.fetch("m1", most=10)
-    bench.fetch("m2", most=10)
-    change = release(bench.partition, "m1", bench.now_ms)
-    commit(bench.partition, change)
-    assert change.batches == [StateBatch(0, 9, 0, 1)]
-    assert bench.fetch("m3") == [(0, 9, 2)]
-
-
 def test_SHR_27_no_more_than_the_locks_allowed() -> None:
     """No more records are acquired than a partition may have locks."""
     bench = Bench([Span(each, each) for each in range(250)], max_record_locks=100)
@@ -223,21 +135,6 @@ def test_SHR_27_no_more_than_the_locks_allowed() -> None:
     assert bench.fetch() == []
     bench.ack(0, 9, ACCEPT)
     assert bench.fetch(batch_size=1000) == [(100, 109, 1)]
-
-
-def test_SHR_28_whole_batches_or_a_record_limit() -> None:
-    """A fetch acquires whole batches, or exactly the record limit in that mode."""
-    assert Bench().fetch(most=3) == [(0, 9, 1)]
-    bench = Bench()
-    assert bench.fetch(most=3, limit=True) == [(0, 2, 1)]
-    assert bench.fetch(most=3, limit=True) == [(3, 5, 1)]
-    assert bench.fetch("m2") == [(6, 9, 1)]
-
-
-def test_SHR_29_batches_are_split_where_record_batches_begin() -> None:
-    """Batches are split where record batches begin."""
-    bench = Bench([Span(each, each + 4) for each in range(0, 100, 5)])
-    assert bench.fetch(batch_size=10) == [(each, each + 9, 1) for each in range(0, 100, 10)]
 
 
 def test_a_batch_size_of_0_splits_at_each_record_batch() -> None:
