@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from comparison.histories.drawing.administration import Administration
-from comparison.histories.drawing.batches import Batches
+from comparison.histories.drawing.batches import BROKER, Batches
 from comparison.histories.drawing.clients import Clients
 from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.extremes import Extremes
@@ -23,6 +23,7 @@ from comparison.histories.drawing.topologies import SOUND
 from comparison.histories.drawing.transactions import Transactions
 from comparison.histories.drawing.uncommon import Uncommon
 from comparison.histories.step_request import Step
+from protocol.apis import ApiKey
 
 
 class Generator(Administration, Partitions, Transactions, Groups):
@@ -244,6 +245,66 @@ HIGHEST = (
 """Highest feature levels in 4.3 and 4.4."""
 
 
+BROKER_SETTINGS = {
+    "log.cleanup.policy": ("compact", "compact,delete", "nonsense"),
+    "log.index.interval.bytes": ("100", "-1"),
+    "log.message.timestamp.after.max.ms": ("0", "-1"),
+    "log.message.timestamp.before.max.ms": ("1800000", "x"),
+    "log.message.timestamp.type": ("LogAppendTime", "Never"),
+    "log.retention.bytes": ("1000000", "x"),
+    "log.retention.ms": ("-1", "-2"),
+    "log.segment.bytes": ("1048576", "13"),
+    "message.max.bytes": ("400", "100000", "-1"),
+    "producer.id.expiration.ms": ("86400001", "0"),
+    "transaction.partition.verification.enable": ("false", "maybe"),
+    "unclean.leader.election.enable": ("true", "x"),
+}
+"""Settings of brokers that may change at any time and that clients see, each with values it may and may not have.
+
+Not `min.insync.replicas`: with eligible leader replicas it cannot be removed again.
+"""
+SET, DELETE = 0, 1
+PLACES = ("=1", "=")
+"""Broker 1 alone, and all brokers."""
+
+
+class SettingsGenerator(Security, Generator):
+    """Generates histories in which settings of the broker and levels of features change between requests of clients."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws |= {
+            self._broker_setting: 14,
+            self._broker_described: 3,
+            self._update_features: 5,
+            self._features: 2,
+        }
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history; first and last all settings get their defaults, first all levels are raised."""
+        usual = {"do": "alter_resources", "v": 1, "c": "0"}
+        changes = [[name, DELETE, None] for name in BROKER_SETTINGS]
+        reset: Step = {**usual, "resources": [[BROKER, place, changes] for place in PLACES]}
+        raised = [{"do": "update_features", "v": 1, "c": "0", "updates": [[*feature, False, 1]]} for feature in HIGHEST]
+        return [reset, *raised, *super().history(length, restarts=restarts), reset]
+
+    def _broker_setting(self) -> dict[str, Any]:
+        changes: list[list[Any]] = []
+        for name in self._chance.sample(sorted(BROKER_SETTINGS), self._chance.choice((1, 1, 2))):
+            value = BROKER_SETTINGS[name][0]
+            if not changes:  # of several wrong ones Kafka reports one, in the order of a hash map
+                value = self._chance.choice(BROKER_SETTINGS[name])
+            operation = DELETE if self._rarely(4) else SET
+            changes.append([name, operation, None if operation == DELETE else value])
+        resources = [[BROKER, self._chance.choice(PLACES), changes]]
+        return self._step("alter_resources", ApiKey.INCREMENTAL_ALTER_CONFIGS, resources=resources)
+
+    def _broker_described(self) -> dict[str, Any]:
+        keys = self._chance.sample(sorted(BROKER_SETTINGS), 3)
+        fields = {"resources": [[BROKER, self._chance.choice(PLACES), keys]], "synonyms": self._rarely(2) or None}
+        return self._step("describe_resources", ApiKey.DESCRIBE_CONFIGS, 1, **fields)
+
+
 class _Security(Security):
     """Generates histories of one kind: random steps, then steps that read everything."""
 
@@ -378,6 +439,7 @@ KINDS: dict[
     | type[StreamsGenerator]
     | type[BatchGenerator]
     | type[UncommonGenerator]
+    | type[SettingsGenerator]
     | type[Clients]
     | type[_Security],
 ] = {
@@ -393,6 +455,7 @@ KINDS: dict[
     "features": FeatureGenerator,
     "tokens": TokenGenerator,
     "batches": BatchGenerator,
+    "settings": SettingsGenerator,
     "uncommon": UncommonGenerator,
     "fields": FieldGenerator,
     "extremes": ExtremeGenerator,

@@ -1,6 +1,7 @@
 """Scripts whose requests overlap, by hand: each has one thing that waits, and what happens beside it.
 
-``ONE`` is for a broker, ``THREE`` for three, of which broker 1 is Kafka's controller. Connections are numbered; members
+``ONE`` and ``STREAMS`` are for a broker, ``LIMITED`` for one with SASL and few share sessions, ``THREE`` for three
+brokers, of which broker 1 is Kafka's controller. Connections are numbered; members
 of classic groups have their own. A wait of a minute lasts beyond the end of a script.
 """
 
@@ -310,5 +311,140 @@ THREE: dict[str, list[Step]] = {
     "transaction ends, follower paused": [
         *(replicas(2, 3), init(), *write(), poll(isolation=1), {"do": "pause", "broker": 3}, end()),
         {"do": "resume", "broker": 3},
+    ],
+}
+
+
+# --- users who log in, and two share sessions at most ----------------------------------------------------------------
+
+ALICE = "as:alice"
+LITERAL, ANY, READ, WRITE, ALLOW = 3, 1, 3, 4, 3
+TOPIC_RESOURCE, GROUP_RESOURCE = 2, 3
+
+
+def allow(operation: int = READ, kind: int = TOPIC_RESOURCE, name: str = "t0") -> Step:
+    """CreateAcls: alice may do something."""
+    return {
+        "do": "create_acls", "v": 3, "c": "0", "acls": [[kind, name, LITERAL, "User:alice", "*", operation, ALLOW]]
+    }  # fmt: skip
+
+
+def forbid(kind: int = TOPIC_RESOURCE, name: str = "t0") -> Step:
+    """DeleteAcls of all that alice may do."""
+    return {"do": "delete_acls", "v": 3, "c": "0", "filters": [[kind, name, LITERAL, "User:alice", None, ANY, ANY]]}
+
+
+def login_again(do: str, **fields: Any) -> Step:
+    """A handshake or a login on alice's connection, behind what waits there."""
+    return {"do": do, "c": ALICE, **fields, **NOW}
+
+
+def in_group(group: str, step: Step) -> Step:
+    """The same in another share group."""
+    return {**step, "group": group}
+
+
+SHARED_BY_ALICE: list[Step] = [
+    *(create(), configured("share.auto.offset.reset", "earliest"), beat("S0")),
+    *(allow(), allow(READ, GROUP_RESOURCE, "h0"), share("S0", ALICE, LOADED_MS), {"do": "await"}),
+]
+LIMITED: dict[str, list[Step]] = {
+    "poll of a user, right taken away": [create(), allow(), poll(ALICE), forbid(), produce(), poll(ALICE, 1, SHORT_MS)],
+    "poll of a user without a right, given meanwhile": [create(), poll(ALICE, 0, SHORT_MS), allow(), produce()],
+    "session of a user, right taken away": [
+        *(create(), create("t1"), allow(), allow(name="t1")),
+        *(session({"t0": [[0, 0]], "t1": [[0, 0]]}, ALICE), forbid(), produce(topic="t1")),
+        *(session({}, ALICE, wait_ms=SHORT_MS), produce()),
+    ],
+    "session of a user, continued by another": [
+        *(create(), allow(), session({"t0": [[0, 0]]}, ALICE, wait_ms=SHORT_MS), session({}, "as:bob"), produce()),
+    ],
+    "handshake behind a poll": [
+        *(create(), allow(), poll(ALICE), login_again("handshake", v=1, mechanism="PLAIN"), produce()),
+        poll(ALICE, 0, SHORT_MS),
+    ],
+    "login behind a poll": [
+        *(create(), allow(), poll(ALICE), login_again("authenticate", v=2, text="\0alice\0alice-secret"), produce()),
+    ],
+    "acks=0 of a user without a right": [create(), produce(c=ALICE, acks=0), poll(ALICE, 0, SHORT_MS), produce()],
+    "acks=0 behind a poll of a user": [
+        *(create(), allow(), poll(ALICE), produce(c=ALICE, acks=0, **NOW), produce(), allow(WRITE)),
+        *(produce(c=ALICE, acks=0), poll(ALICE, 1, SHORT_MS)),
+    ],
+    "share fetch of a user, right taken away": [
+        *(*SHARED_BY_ALICE, share("S0", ALICE), forbid(), produce(c="3"), share("S0", ALICE, SHORT_MS)),
+    ],
+    "share fetch of a user, right to the group taken away": [
+        *(*SHARED_BY_ALICE, share("S0", ALICE), forbid(GROUP_RESOURCE, "h0"), produce(c="3")),
+        share("S0", ALICE, SHORT_MS),
+    ],
+    "third share session": [
+        *(*LOADED, share("S0", "0"), share("S1", "1"), in_group("h1", beat("S2"))),
+        *(in_group("h1", share("S2", "2", SHORT_MS)), produce(c="3"), {"do": "cut", "c": "1"}),
+        in_group("h1", share("S2", "2", SHORT_MS)),
+    ],
+    "third share session, one ends": [
+        *(*LOADED, in_group("h1", beat("S2")), share("S1", "1", topics=[], epoch=-1)),
+        *(in_group("h1", share("S2", "2", SHORT_MS)), share("S1", "1", SHORT_MS), produce(c="3")),
+    ],
+    "third member of a share group": [
+        *LOADED,
+        share("S0", "0"),
+        beat("S2"),
+        beat("S1", -1),
+        beat("S2"),
+        produce(c="3"),
+    ],
+}
+"""On a broker with SASL, an authorizer, and two share sessions and two members of a share group at most."""
+
+
+# --- streams groups --------------------------------------------------------------------------------------------------
+
+TOPOLOGY = {"epoch": 0, "subtopologies": [{"id": "0", "sources": ["t0"]}]}
+
+
+def stream(member: str, epoch: Any = 0, c: str = "0", **fields: Any) -> Step:
+    """StreamsGroupHeartbeat."""
+    step = {"do": "streams_beat", "v": 0, "c": c, "group": "s0", "member": member, "epoch": epoch}
+    if epoch == 0:
+        step |= {"topology": TOPOLOGY, "process": f"p{member}", "owned": "none"}
+    return {**step, **fields}
+
+
+def at_once(*steps: Step) -> list[Step]:
+    """In one burst."""
+    return [step if number == 0 else {**step, **NOW} for number, step in enumerate(steps)]
+
+
+STREAMS: dict[str, list[Step]] = {
+    "two streams members join": [
+        *(create(partitions=2), *at_once(stream("A"), stream("B", c="1"))),
+        *at_once(stream("A", "own", owned="all"), stream("B", "own", "1", owned="all")),
+        *at_once(stream("A", "own", owned="none"), stream("B", "own", "1", owned="all")),
+    ],
+    "a streams member joins, another leaves": [
+        *(create(partitions=2), stream("A"), stream("B", c="1"), *at_once(stream("A", -1), stream("C", c="2"))),
+        *(stream("B", "own", "1", owned="all"), stream("C", "own", "2", owned="all")),
+    ],
+    "topic of a streams group deleted": [
+        *(create(partitions=2), stream("A"), *at_once(delete_topic(), stream("A", "own", owned="all"))),
+        *(stream("A", "own", owned="all"), create(), stream("A", "own", owned="all")),
+    ],
+    "topic of a streams group created": [
+        *(stream("A"), *at_once(create(), stream("B", c="1")), stream("A", "own", owned="all")),
+        stream("B", "own", "1", owned="all"),
+    ],
+    "streams requests behind a poll": [
+        *(create(), poll(), stream("A", c="1", **NOW), stream("B"), produce(), stream("A", "own", "1", owned="all")),
+    ],
+    "static streams member replaced": [
+        *(create(partitions=2), stream("A", instance="i0"), stream("B", c="1")),
+        *at_once(stream("A", -2, instance="i0"), stream("C", c="2", instance="i0")),
+        *at_once(stream("A", "own", owned="all", instance="i0"), stream("C", "own", "2", owned="all", instance="i0")),
+    ],
+    "streams group deleted beside a heartbeat": [
+        *(create(), stream("A"), *at_once(stream("A", -1), {"do": "delete_group", "v": 2, "c": "1", "group": "s0"})),
+        stream("B"),
     ],
 }

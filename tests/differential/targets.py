@@ -67,6 +67,14 @@ OF_KINDS: Mapping[str, dict[str, str]] = {
         "sasl.enabled.mechanisms": "PLAIN",
         **_LOGIN_BY_PASSWORD,
     },
+    "limited": {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:admin",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "group.share.max.share.sessions": "2",
+        "group.share.max.size": "2",
+        **_LOGIN_BY_PASSWORD,
+    },
     "share_ends": {
         "errors.deadletterqueue.auto.create.topics.enable": "true",
         "errors.deadletterqueue.topic.name.prefix": "h",

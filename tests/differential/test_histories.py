@@ -97,9 +97,11 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 
 @pytest.mark.nightly
 @pytest.mark.timeout(NIGHTLY_S)
-@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches", "uncommon", "extremes"])
+@pytest.mark.parametrize(
+    "kind", ["users", "quotas", "features", "settings", "acls", "tokens", "batches", "uncommon", "extremes"]
+)
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
-    """SCRAM users, quotas, features, ACLs, tokens, several entries, uncommon requests; boundary and hostile values."""
+    """Users, quotas, features, settings that change, ACLs, tokens, several entries, uncommon requests; odd values."""
     for (only,) in clusters(tmp_path, kind):
         check(only, of_tonight(range(-4_000, -3_800), 4), pytestconfig, kind=kind)
 
@@ -117,6 +119,22 @@ def test_histories_that_overlap(histories: Histories, pytestconfig: pytest.Confi
 def test_scripts_that_overlap(histories: Histories, name: str) -> None:
     """What happens beside a request that waits ends it as in Kafka, with the same response."""
     assert not histories.outcomes.play(overlaps.ONE[name]).differences
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", overlaps.STREAMS)
+def test_scripts_that_overlap_with_streams_groups(histories: Histories, name: str) -> None:
+    """Members of streams groups that join, leave and are replaced in one burst."""
+    assert not histories.outcomes.play(overlaps.STREAMS[name]).differences
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(NIGHTLY_S)
+def test_scripts_that_overlap_with_users_and_few_sessions(tmp_path: Path) -> None:
+    """Rights that change beside a wait, SASL behind it, and a third share session where there may be two."""
+    for (only,) in clusters(tmp_path, "limited"):
+        played = {name: only.outcomes.play(steps).differences for name, steps in overlaps.LIMITED.items()}
+        assert not {name: differences for name, differences in played.items() if differences}
 
 
 @pytest.mark.nightly
