@@ -1,6 +1,7 @@
 """Faults of which a data directory can have but one: each in a directory of its own, that is in order else."""
 
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -218,6 +219,8 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "directory-id-not-registered": (
         "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
     "meta-properties-gone": ("meta-properties", lambda root: (root / "meta.properties").unlink()),
+    "names-that-collide": ("topic-collision", lambda root: [
+        shutil.copytree(root / "orders-0", root / f"or{sign}ders-0") for sign in "._"]),
     "partition-metadata-gone": ("topic-id", lambda root: (root / "orders-0/partition.metadata").unlink()),
     "partition-metadata-without-version": (
         "file-unreadable", _text("orders-0/partition.metadata", "version: 0\n", "")),
