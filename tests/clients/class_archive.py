@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.clients.targets import CACHE, CLUSTER_ID, JVM, START_S, accepts, kafka_libs, place_properties, wait_until
 from tests.ports import free_ports
 
-ENDING_S = 120
+ENDING_S = 600
 
 
 @cache

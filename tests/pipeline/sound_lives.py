@@ -110,7 +110,9 @@ def transact(
 ) -> Producer:
     """Transactions over all of these topics, every third aborted; return the producer, which has none open."""
     options = {key.replace("_", "."): value for key, value in settings.items()}
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": transactional_id, **options})
+    patient = {"transaction.timeout.ms": PATIENCE_S * 1000}  # its records, too, wait so long for a new leader
+    identity = {"bootstrap.servers": cluster.bootstrap, "transactional.id": transactional_id}
+    producer = Producer({**identity, **patient, **options})
     producer.init_transactions(PATIENCE_S)
     for turn in range(turns):
         producer.begin_transaction()
