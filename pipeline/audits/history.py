@@ -6,6 +6,7 @@ does not grow with the log.
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +38,7 @@ _NEIGHBOURS: Final = pa.schema(
         pa.field("previous_damage", pa.string()),
         pa.field("next_segment_base", pa.int64()),  # of the next batch or damaged range
         pa.field("place", pa.int64()),  # its base offset, or the one it should have
+        pa.field("latest_ms", pa.int64()),  # highest timestamp of its segment so far, without what is damaged
     ]
 )
 _PRODUCERS: Final = pa.schema(
@@ -73,6 +75,7 @@ _KINDS: Final = (
 _STATED: Final = re.compile(r"offsets (-?[0-9]+)-(-?[0-9]+), out of order")
 _DAMAGE: Final = {"damage_kind": pa.string(), "stated_offset": pa.int64(), "stated_last": pa.int64()}
 """Columns derived from a decoder's reason."""
+_NEVER: Final = -(2**63)
 _EPOCHS: Final = 1 << 17
 """More than the number of epochs of a producer."""
 _MEMORY: Final = np.dtype(
@@ -90,6 +93,7 @@ class History:
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._last: dict[str, Any] = {}
+        self._segment = -1, _NEVER
         self._producers: dict[int, tuple[Any, ...]] = {}
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -129,7 +133,20 @@ class History:
         neighbours["next_segment_base"] = pa.concat_arrays([bases[1:], pa.array([following_base], pa.int64())])
         behind = pc.add(neighbours["previous_last_offset"], 1)
         neighbours["place"] = pc.coalesce(columns["base_offset"], columns["stated_offset"], behind, bases)
+        neighbours["latest_ms"] = self._latest(columns)
         return neighbours
+
+    def _latest(self, columns: dict[str, pa.Array]) -> pa.Array:
+        times = pc.if_else(pc.is_null(columns["damage"]), columns["max_timestamp_ms"], None)
+        latest = times.cast(pa.int64()).fill_null(_NEVER).to_numpy(zero_copy_only=False).copy()
+        bases = columns["segment_base"].to_numpy()
+        starts = [0, *(np.flatnonzero(bases[1:] != bases[:-1]) + 1).tolist(), len(bases)]
+        if bases[0] == self._segment[0]:
+            latest[0] = max(latest[0], self._segment[1])
+        for start, stop in pairwise(starts):
+            np.maximum.accumulate(latest[start:stop], out=latest[start:stop])
+        self._segment = int(bases[-1]), int(latest[-1])
+        return pa.array(latest, mask=latest == _NEVER)
 
     def _before(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """Return the state of each batch's producer before the batch."""

@@ -53,8 +53,7 @@ SMALLEST_MESSAGE: Final = 26
 MAGIC_POSITION: Final = 16
 
 _LARGE: Final = 32 * 1024 * 1024  # beyond any batch but one that a damaged length announces
-_LENGTH: Final = Struct(">i")
-_COLUMNS: Final = np.arange(BATCH_HEADER_SIZE)
+_LENGTH, _LENGTH_AND_MAGIC = Struct(">i"), Struct(">i4xb")
 
 
 class Framed(NamedTuple):
@@ -179,7 +178,7 @@ class Framer:
         """
         if not len(positions):
             return None
-        headers = data[positions[:, None] + _COLUMNS].view(HEADER).reshape(-1)
+        headers = _headers(data, positions)
         wrong = self._wrong_bytes(data, positions, headers)
         for index in sorted(wrong):
             start, stop = (
@@ -224,10 +223,9 @@ class Framer:
             view = data.data
             ends = (positions + LOG_OVERHEAD + headers["length"]).tolist()
             starts = (positions + ATTRIBUTES_POSITION).tolist()
-            stored = headers["crc"].tolist()
-            for index, (start, end, crc) in enumerate(zip(starts, ends, stored, strict=True)):
-                if crc32c(view[start:end]) != crc:
-                    wrong[index] = "checksum mismatch"
+            sums = [crc32c(view[start:end]) for start, end in zip(starts, ends, strict=True)]
+            for index in np.flatnonzero(np.array(sums, np.uint32) != headers["crc"]).tolist():
+                wrong[index] = "checksum mismatch"
         spans = headers["last_offset_delta"]
         counts = headers["count"]
         tests = {
@@ -256,6 +254,11 @@ class Framer:
             wrong.setdefault(names[index], f"leader epoch {epochs[index]}, out of order")
 
 
+def _headers(data: Bytes, positions: Positions) -> Headers:
+    """Return the bytes at these positions as headers."""
+    return np.lib.stride_tricks.sliding_window_view(data, BATCH_HEADER_SIZE)[positions].view(HEADER).reshape(-1)
+
+
 def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
     """Follow the length fields from `at`, as long as there are complete batches of magic 2.
 
@@ -265,15 +268,16 @@ def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
     view = data.data
     end = len(view)
     begins: list[int] = []
-    add, length_at = begins.append, _LENGTH.unpack_from
-    wanted = 0
-    while at + LOG_OVERHEAD <= end:
-        wanted = LOG_OVERHEAD + length_at(view, at + 8)[0]
-        if wanted < BATCH_HEADER_SIZE or at + wanted > end or view[at + MAGIC_POSITION] != MAGIC_V2:
-            return np.array(begins, np.int64), at, max(wanted, 0)
+    add, fields_at = begins.append, _LENGTH_AND_MAGIC.unpack_from
+    while at + MAGIC_POSITION < end:
+        length, magic = fields_at(view, at + 8)
+        behind = at + LOG_OVERHEAD + length
+        if magic != MAGIC_V2 or length < BATCH_HEADER_SIZE - LOG_OVERHEAD or behind > end:
+            break
         add(at)
-        at += wanted
-    return np.array(begins, np.int64), at, 0
+        at = behind
+    wanted = _size(data, at) if at + LOG_OVERHEAD <= end else 0
+    return np.array(begins, np.int64), at, max(wanted, 0)
 
 
 def _size(data: Bytes, at: int) -> int:
@@ -329,7 +333,7 @@ def find_batch(data: Bytes, at: int, due_offset: int, before: int | None = None)
     candidates = at + np.flatnonzero(data[at + MAGIC_POSITION : stop + MAGIC_POSITION] == MAGIC_V2)
     for start in range(0, len(candidates), 65536):
         some = candidates[start : start + 65536]
-        headers = data[some[:, None] + _COLUMNS].view(HEADER).reshape(-1)
+        headers = _headers(data, some)
         likely = (
             (headers["length"] >= BATCH_HEADER_SIZE - LOG_OVERHEAD)
             & (headers["base_offset"] >= due_offset)

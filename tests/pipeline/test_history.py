@@ -46,6 +46,7 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Compute what `HISTORY` describes, one row after the other."""
     last: dict[str, Any] = dict.fromkeys(READ.names)
     producers: dict[int, dict[str, Any]] = {}
+    latest: dict[str, int] = {}
     for number, each in enumerate(rows):
         damage = each["damage"]
         is_stated = damage is not None and damage.startswith("offsets")
@@ -67,8 +68,11 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         behind = None if last["last_offset"] is None else last["last_offset"] + 1
         places = (each["base_offset"], history_row["stated_offset"], behind, history_row["segment_base"])
         history_row["place"] = next(place for place in places if place is not None)
+        if damage is None:
+            latest[each["segment"]] = max(each["max_timestamp_ms"], latest.get(each["segment"], 0))
+        history_row["latest_ms"] = latest.get(each["segment"])
         last = each
-        answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(READ_COLUMNS) + 7 :])
+        answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(READ_COLUMNS) + 8 :])
         if damage is None and each["producer_id"] >= 0:
             answer = producers.setdefault(each["producer_id"], {**answer, "turn": 0})
             highest = each["producer_epoch"] if answer["highest_epoch"] is None else answer["highest_epoch"]

@@ -5,9 +5,8 @@
 -- clean shutdown all are closed): searches by time skip records, and retention may keep or delete the segment wrongly. In the last segment
 -- of a broker that is running or was killed, entries from the first wrong one on may be left over from before a truncation.
 WITH running AS (
-  SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms,
-         max(max_timestamp_ms) OVER (PARTITION BY directory, topic, partition, segment_base ORDER BY position) AS latest_ms
-  FROM batches WHERE damage IS NULL
+  SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms, latest_ms
+  FROM ordered WHERE damage IS NULL
 )
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.timestamp_ms, latest_ms, indexes.entry,
        indexes.file AS segment
