@@ -136,7 +136,7 @@ class Group:
         """Run all checks on a valid directory."""
 
         def ask() -> None:
-            tables = DuckTables(str(path), None, SparkReader(self.spark))
+            tables = DuckTables(str(path), None, SparkReader(lambda: self.spark.sparkContext))
             tables.register()
             findings = ask_all(tables.engine, chosen())
             counted = totals(tables.engine)

@@ -3,18 +3,14 @@
 A worker has neither DuckDB nor anything else that only the queries need.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.workers import settle
-
 Decode = Callable[[Any], Iterator[tuple[str, pa.RecordBatch]]]
 """Returns the rows of a piece with the names of their tables; a function of a module, since workers import it."""
-FILES: Final = pa.schema([pa.field("name", pa.string()), pa.field("content", pa.binary())])
-"""Parquet files: the table that each belongs to, and its bytes."""
 _FILE_ROWS: Final = 1_000_000
 
 
@@ -26,21 +22,18 @@ class Piece(NamedTuple):
 
 
 def decoded(
-    numbers: Iterable[pa.RecordBatch], *, decode: Decode, tasks: Sequence[Piece], schemas: Mapping[str, pa.Schema]
-) -> Iterator[pa.RecordBatch]:
-    """Return the rows of some tasks as the contents of Parquet files."""
-    settle()
-    for batch in numbers:
-        for number in batch.column("id").to_pylist():
-            files: dict[str, _File] = {}
-            for piece in tasks[number].what:
-                for name, rows in decode(piece.what):
-                    file = files.get(name) or files.setdefault(name, _File(schemas[name]))
-                    file.write(rows)
-                    if file.rows >= _FILE_ROWS:
-                        yield files.pop(name).row(name)
-            for name, file in files.items():
-                yield file.row(name)
+    number: int, *, decode: Decode, tasks: Sequence[Sequence[Piece]], schemas: Mapping[str, pa.Schema]
+) -> Iterator[tuple[str, bytes]]:
+    """Return the rows of a task's pieces as Parquet files: the table that each belongs to, and its bytes."""
+    files: dict[str, _File] = {}
+    for piece in tasks[number]:
+        for name, rows in decode(piece.what):
+            file = files.get(name) or files.setdefault(name, _File(schemas[name]))
+            file.write(rows)
+            if file.rows >= _FILE_ROWS:
+                yield name, files.pop(name).content()
+    for name, file in files.items():
+        yield name, file.content()
 
 
 class _File:
@@ -55,8 +48,8 @@ class _File:
         self._writer.write_batch(rows)
         self.rows += len(rows)
 
-    def row(self, name: str) -> pa.RecordBatch:
-        """Close it, and return its row of `FILES`."""
+    def content(self) -> bytes:
+        """Close it, and return its bytes."""
         self._writer.close()
-        content = self._buffer.getvalue().to_pybytes()
-        return pa.RecordBatch.from_pydict({"name": [name], "content": [content]}, schema=FILES)
+        content: bytes = self._buffer.getvalue().to_pybytes()
+        return content

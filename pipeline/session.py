@@ -1,13 +1,19 @@
-"""Starts the Spark session of the commands: local by default, with the pipeline's data sources registered."""
+"""Starts Spark for the commands, by default on this machine: the application that runs their tasks, and its SQL."""
 
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from pipeline.audits.engine import EngineError
+from pipeline.rendering.text import last_line
 
 LOCAL: Final = "local[*]"
 SETTINGS: Final = {
@@ -35,13 +41,14 @@ functions.
 """
 
 
-def session(register: Callable[[SparkSession], None], master: str = LOCAL, name: str = "understudy") -> SparkSession:
-    """Start a session on this machine or at a master; `register` registers the data sources with it.
+def context(prepare: Callable[[SparkContext], None], master: str = LOCAL, name: str = "understudy") -> SparkContext:
+    """Start an application on this machine or at a master; `prepare` lets its tasks run our code.
 
     Workers use this Python, because the first `python3` on the path may not have the required packages.
+
+    Raises EngineError: Spark does not start; with what Java wrote.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName(name)
     settings = dict(SETTINGS)
     if master.startswith("local"):
         cores = master.removeprefix("local").strip("[]")
@@ -49,30 +56,27 @@ def session(register: Callable[[SparkSession], None], master: str = LOCAL, name:
         settings |= LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": count, "spark.default.parallelism": count}
     else:
         settings |= CLUSTER_SETTINGS
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with _hushed():
-        spark = builder.getOrCreate()
+    conf = SparkConf().setMaster(master).setAppName(name).setAll(list(settings.items()))
+    with tempfile.TemporaryFile() as output:  # Java keeps it as its stderr; errors of tasks are returned as exceptions
+        try:
+            started = SparkContext(conf=conf, gateway=_gateway(conf, output))
+        except (Py4JError, PySparkException) as error:
+            output.seek(0)
+            raise EngineError(f"{output.read().decode(errors='replace')}{last_line(error)}") from error
+    prepare(started)
+    return started
+
+
+def _gateway(conf: SparkConf, output: Any) -> Any:
+    """Start Spark's Java, unless this process has one already."""
+    running: Any = SparkContext
+    launch: Any = launch_gateway
+    return running._gateway or launch(conf, {"stdout": output, "stderr": output})  # noqa: SLF001 - of all contexts
+
+
+def session(register: Callable[[SparkSession], None], master: str = LOCAL, name: str = "understudy") -> SparkSession:
+    """Start an application and its SQL; `register` registers the data sources. Raises as `context` does."""
+    context(lambda _: None, master, name)
+    spark = SparkSession.builder.getOrCreate()
     register(spark)
     return spark
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """Redirect the JVM's output to a file, which is shown only if it does not start.
-
-    The JVM keeps this file as its stderr; errors of queries are returned as exceptions.
-    """
-    sys.stderr.flush()
-    own = os.dup(2)
-    with tempfile.TemporaryFile() as output:
-        os.dup2(output.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            output.seek(0)
-            os.write(own, output.read())
-            raise
-        finally:
-            os.dup2(own, 2)
-            os.close(own)

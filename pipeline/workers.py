@@ -1,7 +1,39 @@
-"""Setup of the Spark worker that runs a task."""
+"""Runs functions as the tasks of a Spark application.
+
+They are tasks of Spark's core. Its SQL would start a second part of Spark's Java, which takes as long as the first.
+"""
 
 import gc
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import TypeVar
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+
+from pipeline.audits.engine import EngineError
+from pipeline.rendering.text import last_line
+
+Row = TypeVar("Row")
+
+
+def run(context: SparkContext, task: Callable[[int], Iterable[Row]], count: int) -> list[Row]:
+    """Run a task for each number below `count`; return what they yield, in this order.
+
+    Raises EngineError: a task failed, or Spark did.
+    """
+    numbers = context.parallelize(range(count), max(1, count))  # one number each
+    try:
+        return numbers.mapPartitions(partial(_each, task=task)).collect()
+    except (Py4JError, PySparkException) as error:
+        raise EngineError(last_line(error)) from error
+
+
+def _each(numbers: Iterable[int], *, task: Callable[[int], Iterable[Row]]) -> Iterator[Row]:
+    settle()
+    for number in numbers:
+        yield from task(number)
 
 
 @cache

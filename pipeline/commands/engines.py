@@ -23,8 +23,8 @@ _MB: Final = 1 << 20
 _DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
 _PER_GB_S, _PER_BATCH_S, _PER_RECORD_S, _PER_JOURNAL_GB_S = 0.6, 2.5e-6, 4e-7, 25.0
 """Processor time by which this process decodes: bytes of logs, batches, records if they are needed, journals."""
-_START_S: Final = 20.0
-"""Time that Spark takes to start, with its first Python workers."""
+_START_S: Final = 6.0
+"""Time that Spark takes to start, with its first Python workers, less what this process decodes in the meantime."""
 _FREE_GB, _FREE_PER_CORE_GB = 2.5, 0.5
 """Memory of a local Spark session."""
 
@@ -105,11 +105,12 @@ def reader_for(
 
         return LocalReader()
     prepare = arguments["enter_spark"](sources=False)
-    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
-    from pipeline.spark_reader import SparkReader  # noqa: PLC0415 - it brings Spark
+    from pipeline.session import context  # noqa: PLC0415 - it brings Spark
+    from pipeline.spark_reader import SparkReader  # noqa: PLC0415 - as above
 
     progress.show("starting Spark ...")
-    return SparkReader(session(prepare, arguments["master"]))
+    is_here = arguments["master"].startswith("local")
+    return SparkReader(lambda: context(prepare, arguments["master"]), meantime=is_here)
 
 
 def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, needs_sql: bool) -> Any:
@@ -117,7 +118,7 @@ def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, 
     if not needs_sql and is_small(arguments, [path]):
         return None
     register = arguments["enter_spark"](sources=True)
-    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
+    from pipeline.session import session  # noqa: PLC0415 - it brings Spark
 
     progress.show("starting Spark ...")
     return session(register, arguments["master"])

@@ -6,6 +6,7 @@ batch, not for each record. All queries run in DuckDB in either case.
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -34,39 +35,82 @@ class Reader(Protocol):
 
 
 class LocalReader:
-    """Decodes in this process; many rows go to files, so that memory does not grow with the data."""
+    """Decodes in this process."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._files = Files()
 
     def read(
         self, engine: DuckEngine, schemas: Mapping[str, pa.Schema], decode: Decode, pieces: Sequence[Piece]
     ) -> None:
         """See `Reader.read`."""
-        waiting: dict[str, list[pa.RecordBatch]] = {name: [] for name in schemas}
-        files: dict[str, list[str]] = {name: [] for name in schemas}
+        tables = self._files.tables(schemas)
         for piece in pieces:
-            for name, rows in decode(piece.what):
-                waiting[name].append(rows)
-                if sum(map(len, waiting[name])) >= TABLE_ROWS:
-                    files[name].append(self._written(name, len(files[name]), waiting[name], schemas[name]))
-        for name, schema in schemas.items():
-            if files[name]:
-                files[name].append(self._written(name, len(files[name]), waiting[name], schema))
-                engine.parquet(name, schema, files[name])
-            else:
-                engine.table(name, pa.Table.from_batches(waiting[name], schema))
+            tables.decode(decode, piece)
+        tables.make(engine)
 
     def close(self) -> None:
         """Delete the files."""
+        self._files.close()
+
+
+class Files:
+    """A folder for what is too much for memory; it is made when something is."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._count = 0
+
+    def tables(self, schemas: Mapping[str, pa.Schema]) -> "Tables":
+        """Return tables without rows."""
+        return Tables(self, schemas)
+
+    def next_path(self, name: str) -> str:
+        """Return the path of another file."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="understudy-tables-")
+        self._count += 1
+        return f"{self._folder.name}/{name}-{self._count:06d}.parquet"
+
+    def close(self) -> None:
+        """Delete the folder."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
 
-    def _written(self, name: str, number: int, batches: list[pa.RecordBatch], schema: pa.Schema) -> str:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="understudy-tables-")
-        path = f"{self._folder.name}/{name}-{number:06d}.parquet"
-        pq.write_table(pa.Table.from_batches(batches, schema), path, compression="lz4")
-        batches.clear()
-        return path
+
+class Tables:
+    """Tables that pieces are decoded into; many rows go to files, so that memory does not grow with the data."""
+
+    def __init__(self, files: Files, schemas: Mapping[str, pa.Schema]) -> None:
+        self._files, self._schemas = files, schemas
+        self._rows: dict[str, list[pa.RecordBatch]] = {name: [] for name in schemas}
+        self._paths: dict[str, list[str]] = {name: [] for name in schemas}
+
+    def decode(self, decode: Decode, piece: Piece) -> None:
+        """Add the rows of a piece."""
+        for name, rows in decode(piece.what):
+            self._rows[name].append(rows)
+            if sum(map(len, self._rows[name])) >= TABLE_ROWS:
+                self._write(name)
+
+    def add_file(self, name: str, content: bytes) -> None:
+        """Add the rows of a Parquet file."""
+        path = self._files.next_path(name)
+        Path(path).write_bytes(content)
+        self._paths[name].append(path)
+
+    def make(self, engine: DuckEngine) -> None:
+        """Make the engine's tables."""
+        for name, schema in self._schemas.items():
+            if self._paths[name]:
+                self._write(name)
+                engine.parquet(name, schema, self._paths[name])
+            else:
+                engine.table(name, pa.Table.from_batches(self._rows[name], schema))
+
+    def _write(self, name: str) -> None:
+        path = self._files.next_path(name)
+        pq.write_table(pa.Table.from_batches(self._rows[name], self._schemas[name]), path, compression="lz4")
+        self._paths[name].append(path)
+        self._rows[name].clear()

@@ -14,8 +14,8 @@ from pipeline.schemas import ddl
 from pipeline.transfer.copying import Target
 from pipeline.transfer.manifest import ExportedFile, file_of
 from pipeline.transfer.selection import Choice
-from pipeline.transfer.tasks import Run, Task
-from pipeline.workers import settle
+from pipeline.transfer.tasks import Run
+from pipeline.workers import run, settle
 
 ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
 _HASHED: Final = 1_000_000  # shares of which a sample takes some: to a millionth
@@ -23,21 +23,7 @@ _HASHED: Final = 1_000_000  # shares of which a sample takes some: to a milliont
 
 def on_spark(spark: SparkSession) -> Run:
     """Return a function that runs each task as a Spark task."""
-
-    def run(task: Task, count: int) -> list[str]:
-        # One number per partition of the range: no shuffle puts two of them into one task.
-        numbers = spark.range(0, count, 1, max(1, count))
-        answers = numbers.mapInArrow(partial(_run, task=task), ddl(ANSWER)).toArrow()
-        return list(answers.column("answer").to_pylist())
-
-    return run
-
-
-def _run(batches: Iterable[pa.RecordBatch], *, task: Task) -> Iterator[pa.RecordBatch]:
-    settle()
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            yield from _answers(task(number))
+    return partial(run, spark.sparkContext)
 
 
 def _answers(texts: Iterable[str]) -> Iterator[pa.RecordBatch]:

@@ -114,7 +114,7 @@ def test_an_audit_finds_nothing_after_chaos(spark: SparkSession, tmp_path: Path)
     with kafka(tmp_path) as brokers:
         seen, story = copied(brokers, RECORDS // 2, tmp_path / "copiers.log")
     assert (len(seen), max(seen.values())) == (RECORDS // 2, 1), story
-    tables = DuckTables(str(tmp_path / "data"), None, SparkReader(spark))
+    tables = DuckTables(str(tmp_path / "data"), None, SparkReader(lambda: spark.sparkContext))
     tables.register(records=True)
     findings = ask_all(tables.engine, chosen(has=["records"]))
     audited = totals(tables.engine)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark
 
 def findings_of(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:
     """The checks that found something."""
-    tables = DuckTables(str(data), str(journal) if journal else None, SparkReader(spark))
+    tables = DuckTables(str(data), str(journal) if journal else None, SparkReader(lambda: spark.sparkContext))
     tables.register(records=True)
     checks = chosen(only, has=["records", "journal"] if journal else ["records"])
     names = {finding.check.name for finding in ask_all(tables.engine, checks)}

@@ -1,11 +1,15 @@
 """Audits of what Spark decoded: every planted fault is found by its own check, and nothing else is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
 from pathlib import Path
+from threading import Event
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from pipeline import spark_reader, workers
 from pipeline.audits import html_report, logs, render
 from pipeline.audits.engine import EngineError
 from pipeline.audits.findings import Finding, Report, ask_all, totals
@@ -15,6 +19,7 @@ from pipeline.commands import audit as command
 from pipeline.duck import engine as duck_engine
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
+from pipeline.pieces import Piece
 from pipeline.spark_reader import SparkReader
 from tests.pipeline import (
     broker_faults,
@@ -30,7 +35,7 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 def everything_on(spark: SparkSession) -> SparkReader:
     """Spark decodes all pieces, however small."""
-    return SparkReader(spark, small_bytes=-1)
+    return SparkReader(lambda: spark.sparkContext, small_bytes=-1, meantime=False)
 
 
 @pytest.fixture(scope="module", params=["duckdb", "spark"])
@@ -171,6 +176,38 @@ def test_what_spark_cannot_read_is_an_error_in_a_sentence(spark: SparkSession, t
     (tmp_path / "orders-0" / f"{0:020d}.log").unlink()
     with pytest.raises(EngineError, match=r"^FileNotFoundError: .*orders-0"):
         reader.read(engine, {"history": HISTORY}, logs.read_history, pieces)
+    reader.close()
+    engine.close()
+
+
+@pytest.mark.parametrize(("megabytes", "tasks"), [(100, []), (1100, [3])])
+def test_this_process_decodes_until_spark_has_started(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int, tasks: list[int]
+) -> None:
+    """Unless a piece would take longer than the start does; what comes after the start is left to Spark."""
+    where = Planting(tmp_path)
+    where.shelf("orders").data(3)
+    where.close()
+    (log,) = (each.what for each in logs.whole(logs.logs_of([str(tmp_path)])) if each.what[1].topic == "orders")
+    may_start, counts = Event(), list[int]()
+
+    def start() -> SparkContext:
+        assert may_start.wait(60)
+        return spark.sparkContext
+
+    def run(context: SparkContext, task: Callable[[int], Iterable[object]], count: int) -> list[object]:
+        counts.append(count)
+        return workers.run(context, task, count)
+
+    monkeypatch.setattr(spark_reader, "run", run)
+    engine, reader = DuckEngine(), SparkReader(start)
+    if tasks:
+        may_start.set()
+    for expected in (tasks, [*tasks, 3]):
+        reader.read(engine, {"history": HISTORY}, logs.read_history, [Piece(log, megabytes << 20)] * 3)
+        assert (counts, engine.plain("SELECT count(*) AS n FROM history").to_pylist()) == (expected, [{"n": 3}])
+        may_start.set()
+        wait([reader.started])
     reader.close()
     engine.close()
 

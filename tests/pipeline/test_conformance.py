@@ -86,7 +86,7 @@ def release_of(whole: run.Run, version: str) -> run.Run:
 
 def looked_at(path: str, spark: SparkSession | None) -> run.Run:
     """The conformance of both releases, decoded in this process or by Spark."""
-    reader = None if spark is None else SparkReader(spark, small_bytes=-1)
+    reader = None if spark is None else SparkReader(lambda: spark.sparkContext, small_bytes=-1, meantime=False)
     engine = DuckEngine()
     register_conformance(engine, path, reader)
     whole = run.look(engine, path, run.invariants(CHECKS), software=["lib", OTHER])

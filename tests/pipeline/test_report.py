@@ -43,8 +43,9 @@ def reported_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     root = str(folder / "data")
 
     def tables(selection: Selection, with_journal: str | None = None) -> TablesOfReports:
-        on_spark = request.param == "spark"
-        reader = SparkReader(request.getfixturevalue("spark"), small_bytes=-1) if on_spark else None
+        reader = None
+        if request.param == "spark":
+            reader = SparkReader(lambda: request.getfixturevalue("spark").sparkContext, small_bytes=-1, meantime=False)
         return DuckReportTables(root, with_journal, selection, reader)
 
     return Reported(folder / "data", now_ms, report_of(tables(Selection(("*",), now_ms, top=60), journal)), tables)
@@ -66,7 +67,11 @@ def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> No
     journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
     root, selection = str(tmp_path / "data"), Selection(("*",), now_ms, top=60)
     one = report_of(DuckReportTables(root, journal, selection))
-    other = report_of(DuckReportTables(root, journal, selection, SparkReader(spark, small_bytes=-1)))
+    other = report_of(
+        DuckReportTables(
+            root, journal, selection, SparkReader(lambda: spark.sparkContext, small_bytes=-1, meantime=False)
+        )
+    )
     for left, right in zip(one.answers, other.answers, strict=True):
         assert (left.question.name, left.count, left.columns) == (right.question.name, right.count, right.columns)
         assert [approximately(row) for row in left.rows] == [approximately(row) for row in right.rows], left.question

@@ -9,25 +9,25 @@ Needs the extra `spark`. See docs/tables-and-export.md.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from understudy.spark.shipping import ship
 from understudy.spark.sources import SOURCES
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 __all__ = ["register"]
 
 
-def prepare(spark: "SparkSession") -> None:
-    """Let a session's tasks run our code: on a cluster it is shipped to the executors, as `register` does."""
-    context: Any = None if _is_remote(spark) else spark.sparkContext
-    if context is not None and context.master.startswith("local"):
+def prepare(context: "SparkContext") -> None:
+    """Let an application's tasks run our code: on a cluster it is shipped to the executors, as `register` does."""
+    if (context.master or "").startswith("local"):
         # The Python that starts workers: another one might not have the packages.
         context.pythonExec = sys.executable
     else:
-        ship(spark)
+        ship(context.applicationId, context.addArchive)
 
 
 def register(spark: "SparkSession") -> None:
@@ -36,11 +36,9 @@ def register(spark: "SparkSession") -> None:
     On a cluster, the code is shipped to the executors, including compiled packages; they need their own Python, pyarrow
     and numpy, like all of Spark's Python data sources, and the driver's platform. It may be called repeatedly.
     """
-    prepare(spark)
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        ship(spark.session_id, lambda path: spark.addArtifacts(path, archive=True))  # type: ignore[attr-defined]
+    else:
+        prepare(spark.sparkContext)
     for source in SOURCES:
         spark.dataSource.register(source)
-
-
-def _is_remote(spark: "SparkSession") -> bool:
-    """Return whether the session uses Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")

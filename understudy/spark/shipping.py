@@ -9,39 +9,34 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
 from understudy import server_path
 from understudy.version import __version__
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 SHIPPED = ("cramjam", "crc32c", "xxhash")
 """Dependencies that executors do not have; their own dependencies are shipped too."""
 
 
-_SENT: set[str] = set()
+_SENT: Final[set[str]] = set()
 """Applications and remote sessions that have the archive."""
 
 
-def ship(spark: "SparkSession") -> None:
-    """Ship what the data sources need to a cluster's executors, once."""
-    context: Any = getattr(spark, "_sc", None)
-    name = str(spark.session_id if context is None else context.applicationId)  # type: ignore[attr-defined]
+def ship(name: str, add: Callable[[str], object]) -> None:
+    """Ship what tasks need to the executors of the application or remote session of this name, once.
+
+    `add` adds an archive, `PATH#FOLDER`, to it.
+    """
     if name in _SENT:
         return
     folder = Path(tempfile.mkdtemp(prefix="understudy-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # executors that join later fetch it from here
-    target = f"{build(folder)}#understudy"
-    if context is None:
-        spark.addArtifacts(target, archive=True)
-    else:
-        context.addArchive(target)
+    add(f"{build(folder)}#understudy")
     _SENT.add(name)
 
 
