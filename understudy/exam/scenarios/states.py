@@ -211,7 +211,7 @@ def topic_created_later(exercise: Exercise) -> None:
     loss="Partitions without a reader.",
 )
 def partitions_are_added(exercise: Exercise) -> None:
-    """Let metadata have one partition of three, until the member has read; an error makes it ask again."""
+    """Let metadata have one partition of three, until the member has read; an error of this one makes it ask again."""
     exercise.write(["p0"], topic="many")
     leader = exercise.cluster.topics["many"].partitions[0].show().leader
     one = {"error_code": "NONE", "partition_index": 0, "leader_id": leader}
@@ -223,7 +223,7 @@ def partitions_are_added(exercise: Exercise) -> None:
     hidden.remove()
     for partition in (1, 2):
         exercise.write([f"p{partition}"], topic="many", partition=partition)
-    exercise.fault(api="Fetch", error="NOT_LEADER_OR_FOLLOWER")
+    exercise.fault(api="Fetch", topic="many", partition=0, error="NOT_LEADER_OR_FOLLOWER")
     consumer.poll_for(3)
     exercise.require_exercised()
     exercise.require(sorted(set(consumer.values())) == ["p0", "p1", "p2"], f"read {consumer.values()}", Level.SHOULD)

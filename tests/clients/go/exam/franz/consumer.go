@@ -55,7 +55,11 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 	reset := map[string]kgo.Offset{
 		"earliest": kgo.NewOffset().AtStart(), "latest": kgo.NewOffset().AtEnd(), "none": kgo.NoResetOffset(),
 	}
-	m := &consumer{options: append(options, kgo.ConsumeResetOffset(reset[c.OffsetReset])), mine: map[kit.Place]bool{}, committed: committed}
+	options = append(options, kgo.ConsumeResetOffset(reset[c.OffsetReset]))
+	if c.OffsetReset == "none" {
+		options = append(options, kgo.ConsumeStartOffset(kgo.NewOffset().AtCommitted()))
+	}
+	m := &consumer{options: options, mine: map[kit.Place]bool{}, committed: committed}
 	if c.Group != "" {
 		m.group = []kgo.Opt{
 			kgo.ConsumerGroup(c.Group), kgo.SessionTimeout(kit.Ms(c.SessionTimeout)),
