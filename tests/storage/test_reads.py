@@ -43,6 +43,15 @@ def test_LST_01_log_order_decides(tree: Tree) -> None:
     assert log.reader.offset_for_timestamp(15, 1) is None
 
 
+def test_LST_02_the_largest_timestamp(tree: Tree) -> None:
+    """The first record that has it; nothing above the bound."""
+    log = tree.log()
+    append(log, timed_batch(10, 20, 15))
+    append(log, timed_batch(20))
+    assert log.reader.max_timestamp_offset(4) == (1, 20, 0)
+    assert log.reader.max_timestamp_offset(1) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 90_000])
 def test_times_in_a_large_batch(tree: Tree, size: int) -> None:
