@@ -261,6 +261,27 @@ class KeepsProducerAfterError(Mistake):
             self.rewind(batches)
 
 
+class ContinuesTransaction(Mistake):
+    """The next attempt continues the transaction of the failed one.
+
+    What that one had sent is committed, too, and so it is there twice.
+    """
+
+    is_open = False
+
+    async def copy(self, batches):
+        if not self.is_open:
+            await self.producer.begin_transaction()
+            self.is_open = True
+        sent = [await self.send(each, await self.transform(each)) for records in batches.values() for each in records]
+        for each in sent:
+            await each
+        ends = {partition: records[-1].offset + 1 for partition, records in batches.items()}
+        await self.producer.send_offsets_to_transaction(ends, "copiers")
+        await self.producer.commit_transaction()
+        self.is_open, self.committed = False, ends
+
+
 class RemembersAborted(Mistake):
     """A set of what was copied prevents duplicates.
 
