@@ -11,7 +11,7 @@ from typing import Any
 
 from control_api.times import local_time
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}  # the numbers of Python's logging
 
 _waiting: list[Callable[[], None]] = []
 """The configuration, until the first event."""

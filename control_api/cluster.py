@@ -33,6 +33,7 @@ class ResetDone(TypedDict):
 class Advance(TypedDict):
     """An advance of the clock."""
 
+    # Three hundred years: arbitrary, longer than every retention.
     ms: Annotated[int, About("how far to advance", least=0, most=10**13)]
 
 

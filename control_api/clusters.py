@@ -13,14 +13,18 @@ from control_api.verb import Verb
 class NewCluster(TypedDict, total=False):
     """A cluster to make. Its data is in memory, its ports are free ones."""
 
+    # 250 characters: long names of tests fit, and a list stays readable.
     name: Annotated[
         str, About("a name for people, such as that of a test; by default cluster-ID", least=1, most=250, such="test_a")
     ]
+    # Arbitrary: more than tests need; each broker opens its ports.
     brokers: Annotated[int, About("number of brokers", least=1, most=100, default=1)]
+    # Nine: a larger quorum is of no use, as it survives four losses.
     controllers: Annotated[
         int, About("number of controllers; with 1 the first broker is the controller", least=1, most=9, default=1)
     ]
     topics: Annotated[
+        # Arbitrary: more than one process serves well.
         Mapping[str, Annotated[int, About(least=1, most=100_000, such=3)]],
         About("topics to create: name -> number of partitions", such={"orders": 3}),
     ]
@@ -45,7 +49,7 @@ class NewCluster(TypedDict, total=False):
             "end the cluster after this time without a request, to its control plane or its brokers; "
             "by default it ends when it is deleted, or with the process",
             least=1,
-            most=86_400,
+            most=86_400,  # a day: what must live longer has no lease
             such=60,
         ),
     ]

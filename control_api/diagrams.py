@@ -22,6 +22,7 @@ class DiagramQuery(TypedDict, total=False):
     connection: Annotated[int, About("number of a connection, as in the journal", least=0)]
     since: Annotated[int, About("not before this time of the cluster's clock (ms)", least=0, default=0)]
     until: Annotated[int | None, About("not after this time", least=0, default=None)]
+    # A page of 100 requests can be read, one of 1000 still be drawn.
     limit: Annotated[int, About("maximum number of requests; the newest are shown", least=1, most=1000, default=100)]
     errors: Annotated[bool, About("only requests with an error or a fault, or without a response", default=False)]
     polls: Annotated[bool, About("also successful ApiVersions, Metadata, Fetch and heartbeats", default=False)]

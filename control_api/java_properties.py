@@ -51,7 +51,7 @@ def unescape(text: str) -> str:
             out.append(letter)
             position += 1
         elif text[position + 1 : position + 2] == "u":
-            digits = text[position + 2 : position + 6]
+            digits = text[position + 2 : position + 6]  # after \u, four of them
             if not re.fullmatch("[0-9a-fA-F]{4}", digits):
                 raise ValueError(f"\\u{digits}")
             out.append(chr(int(digits, 16)))

@@ -14,7 +14,7 @@ class RegistryFault(TypedDict, total=False):
         About(
             "HTTP status or error code of the registry, such as 500 or 50002, to return instead of a result",
             least=400,
-            most=59_999,
+            most=59_999,  # five digits that begin with an HTTP status, up to 599
             such=50002,
         ),
     ]

@@ -31,6 +31,7 @@ def suggestion(misspelt: str, names: Iterable[str]) -> str:
     part = misspelt.upper()
     alike = alike or sorted((name for name in candidates if len(part) > 2 and part in name.upper()), key=len)
     if alike:
+        # More would hardly be read.
         return f"; did you mean {' or '.join(alike[:3])}?"
     return f"; known: {', '.join(candidates)}" if 0 < len(candidates) <= _MOST_NAMED else ""
 

@@ -123,7 +123,7 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     if known_versions(key) is None:
         raise BadFrame(f"unknown api key {key}")
     (size,) = _CLIENT_ID.unpack_from(frame, 8)
-    at = 10 + max(size, 0)
+    at = 10 + max(size, 0)  # after key, version, correlation id and the size of the client id
     if at > len(frame):
         raise BadFrame("the client id ends outside the frame")
     client_id = frame[10:at].decode("utf-8", "replace")  # as Java reads it
@@ -303,7 +303,7 @@ class FrameReader:
     def _grow(self) -> list[bytearray]:
         frame = self._frame
         assert frame is not None
-        self.pending_bytes = self._filled + 4
+        self.pending_bytes = self._filled + 4  # with the size field
         if self._filled < len(frame):
             return []
         if self._filled < self._frame_size:  # the peer really sends what it announced: double the buffer
@@ -330,7 +330,7 @@ class FrameReader:
                     with memoryview(self._frame) as target, memoryview(source) as read:
                         target[: end - start] = read[start:end]
                     self._frame_size, self._filled = size, end - start
-                    self.pending_bytes = self._filled + 4
+                    self.pending_bytes = self._filled + 4  # with the size field
                     return frames
                 break
             frames.append(source[start : start + size])

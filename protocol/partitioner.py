@@ -23,5 +23,6 @@ def murmur2(data: bytes) -> int:
         value = (value * _M & _MASK) ^ part
     if rest := data[aligned:]:
         value = (value ^ int.from_bytes(rest, "little")) * _M & _MASK
+    # Murmur2's own shifts (org.apache.kafka.common.utils.Utils).
     value = (value ^ value >> 13) * _M & _MASK
     return value ^ value >> 15

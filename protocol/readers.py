@@ -57,7 +57,7 @@ Reader = Callable[[Buffer, int, Budget], tuple[Any, int]]
 
 
 def _long_size(frame: Buffer, at: int) -> tuple[int, int]:
-    """Read the length of a compact value, -1 for null."""
+    """Read the length of a compact value, -1 for null: one above 126 is encoded, plus one, in several bytes."""
     size, at = read_uvarint(frame, at)
     return size - 1, at
 

@@ -26,7 +26,7 @@ def mutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     """Return distinct keys in the iteration order of a ``mutable.HashMap`` that they were added to."""
     spread = {key: h ^ h >> 16 for key in keys for h in (hash_of(key),)}
     capacity = _CAPACITY
-    while len(spread) >= capacity * 3 // 4:
+    while len(spread) >= capacity * 3 // 4:  # mutable.HashMap.defaultLoadFactor
         capacity *= 2
 
     def place(key: K) -> tuple[int, int]:

@@ -74,7 +74,7 @@ async def ask(link: Link, key: ApiKey, version: int, request: Any) -> Any:
     Raises:
         Disconnect: the connection is closed, or the response cannot be read.
     """
-    raw = await link.ask(encode_request(key, version, 0, CLIENT_ID, request)[4:])
+    raw = await link.ask(encode_request(key, version, 0, CLIENT_ID, request)[4:])  # without the size
     try:
         return decode_response(key, version, raw)[1]
     except (IndexError, ValueError, struct.error) as error:

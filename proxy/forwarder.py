@@ -276,7 +276,7 @@ class Forwarder:
         key, version = int(ctx.api.key), ctx.version
         frame: bytes | bytearray = passing.frame
         if request is not passing.request:
-            frame = encode_request(key, version, ctx.correlation_id, ctx.client_id, request)[4:]
+            frame = encode_request(key, version, ctx.correlation_id, ctx.client_id, request)[4:]  # without the size
         if isinstance(request, ProduceRequest) and request.acks == _NO_ACKS:
             await passing.link.send(frame)
             return None
@@ -321,7 +321,7 @@ class Forwarder:
         changed = await rewritten(response, self._proxy.place)
         if changed is response:
             return raw
-        return b"".join(encode_response_as_sent(key, version, number, changed))[4:]
+        return b"".join(encode_response_as_sent(key, version, number, changed))[4:]  # without the size
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------

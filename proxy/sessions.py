@@ -74,6 +74,7 @@ class Sessions:
     @staticmethod
     def _answered(header: RequestHeader, answer: bytes | bytearray) -> int:
         """Return the session id of a response; 0 for none."""
+        # Correlation id, tagged fields, throttle time and error code.
         at = 4 + is_flexible(ApiKey.FETCH, header.api_version) + 6
         return int(_ID.unpack_from(answer, at)[0]) if at + _ID.size <= len(answer) else 0
 

@@ -35,7 +35,7 @@ class Ask:
     def subject(self) -> str:
         """Return the subject in the path, with its context. Raises RegistryError 42208."""
         name = self.name("subject")
-        if any(ord(character) < 32 for character in name) or name == GLOBAL:
+        if any(ord(character) < 32 for character in name) or name == GLOBAL:  # control characters
             raise RegistryError(42208, f"The specified subject '{name}' is not a valid.")
         return normal(qualified("" if name == EMPTY else name, self.context))
 

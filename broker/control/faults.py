@@ -79,6 +79,7 @@ def _named(request: ControlRequest) -> Fault:
     fault = request.source.faults.faults.get(name)
     if fault is None:
         ids = list(request.source.faults.faults)
+        # The newest are the likely ones, and ten fit on a line.
         there = f"there are {', '.join(ids[-10:])}" if ids else "there are none; a reset removes all faults"
         raise not_found(f"there is no fault {name}; {there}")
     return fault

@@ -130,6 +130,7 @@ class Query:
         if "client_id" in query:
             client = query["client_id"].encode()
             begin = len(client).to_bytes(2, "big") + client
+            # The client id follows api key, version and correlation id.
             yield lambda raw: _front(raw)[8 : 8 + len(begin)] == begin
         if (error := self._error) is not None:
             code = error.to_bytes(2, "big", signed=True)
@@ -198,6 +199,7 @@ def _holds(kept: Any, part: bytes) -> bool:
 async def find(request: ControlRequest, query: JournalQuery) -> Iterator[Place]:
     """Find the entries of a query, oldest first."""
     wanted = Query(request, query)
+    # Without a limit: more than any journal has.
     return await search(request.source.journal, wanted, query.get("limit", 1 << 62), Slices(), wanted.select)
 
 

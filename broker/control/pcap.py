@@ -82,11 +82,12 @@ class Capture:
     @staticmethod
     def _packet(out: bytearray, source: _Side, target: _Side, at_us: int, flags: int, payload: bytes) -> None:
         acknowledged = target.sequence if flags & _ACK else 0
+        # TCP: a header of 5 times 4 bytes, and the largest window: no segment waits for space.
         tcp = struct.pack(
             ">HHIIBBHHH", source.port, target.port, source.sequence, acknowledged, 5 << 4, flags, 65_535, 0, 0
         )
         ends = source.address + target.address
-        pseudo = ends + struct.pack(">HH", 6, len(tcp) + len(payload))
+        pseudo = ends + struct.pack(">HH", 6, len(tcp) + len(payload))  # the protocol number of TCP
         tcp = tcp[:16] + _checksum(pseudo + tcp + payload) + tcp[18:]
         # IPv4, 20 bytes of header (5 times 4); not to be fragmented, 64 hops, TCP (6).
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0x4000, 64, 6, 0)

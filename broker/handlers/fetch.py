@@ -83,7 +83,7 @@ def _charge(
     uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
     response = FetchResponse(session_id=session_id, responses=by_topic(fetching.news(answers), uses_topic_ids))
     body = encode_response_body(ApiKey.FETCH, ctx.version, response)
-    throttle_ms = charge_fetch(quotas, ctx, 4 + sum(map(len, body)))
+    throttle_ms = charge_fetch(quotas, ctx, 4 + sum(map(len, body)))  # with the correlation id
     ctx.notes.encoded = None if throttle_ms else (response, body)
     return throttle_ms
 

@@ -19,7 +19,7 @@ from protocol.java import parse_integer
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.types import uuid_from_text
 
-_GROUP, _TRANSACTION, _SHARE = range(3)
+_GROUP, _TRANSACTION, _SHARE = range(3)  # FindCoordinatorRequest.CoordinatorType
 
 _TEXTS = texts_of(
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -234,6 +234,7 @@ def feature(text: str) -> tuple[str, int]:
     name, level = pair(text, "--feature", "NAME=LEVEL")
     if name not in FEATURES:
         raise OptionError(f"--feature {name} does not exist{hint(name, FEATURES)}")
+    # A level is an INT16 in the protocol.
     return name, integer(level, f"--feature {name}", 0, 32767)
 
 

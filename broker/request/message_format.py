@@ -33,6 +33,7 @@ def topic_magic(topic: str, ctx: RequestContext) -> int:
     if release_match is None:
         return MAGIC_V2
     release = (int(release_match[1]), int(release_match[2]))
+    # The releases that brought the formats: KIP-32 in 0.10, KIP-98 in 0.11.
     return MAGIC_V2 if release >= (0, 11) else 1 if release >= (0, 10) else 0
 
 

@@ -169,7 +169,7 @@ def _duration_ns(text: str) -> int | None:
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if abs(total) >= 1 << 63:  # more than a Duration holds
         return None
-    part_ns = int((fraction or "").ljust(9, "0"))
+    part_ns = int((fraction or "").ljust(9, "0"))  # nanoseconds: nine digits
     total_ns = total * 1_000_000_000 + (-part_ns if (amounts[3] or "").startswith("-") else part_ns)
     return -total_ns if sign == "-" else total_ns
 
@@ -208,6 +208,7 @@ def version_of_kafka(versions: frozenset[str], name: str, value: Value) -> str |
     """Refuse all but known versions and prefixes of them: 2.3 and 2.3.1 mean the latest of 2.3 (MetadataVersion)."""
     text = str(value)
     parts = text.split(".")
+    # A release has two numbers, before 1.0 three, such as 0.10.2.
     short = ".".join(parts[: 3 if parts[0] == "0" else 2])
     if text in versions or any(version == short or version.startswith(f"{short}-") for version in versions):
         return None

@@ -259,6 +259,7 @@ def check(brokers: Iterable[Iterable[Endpoint]]) -> None:
             names.add(endpoint.name)
             place = f"{endpoint.name} of broker {index}"
             taken, family = ports.setdefault(endpoint.port, {}), _family(endpoint.host)
+            # IPv4 and IPv6 may share a port.
             other = next((user for each, user in taken.items() if {each, family} != {4, 6}), None)
             if endpoint.port and other is not None:
                 raise EndpointError(f"port {endpoint.port} is used by {other} and by {place}")

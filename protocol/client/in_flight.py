@@ -53,7 +53,7 @@ class InFlightRequests:
 
     def frame(self) -> bytes | None:
         """Return the next frame without its size; None if it is not complete. Raises BadResponse."""
-        if len(self._bytes) < 4 or self.missing_bytes:
+        if len(self._bytes) < 4 or self.missing_bytes:  # the size
             return None
         end = 4 + self._frame_size()
         frame = bytes(memoryview(self._bytes)[4:end])

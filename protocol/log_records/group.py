@@ -180,7 +180,7 @@ def _offset(key: bytes, value: bytes | None) -> OffsetCommit | OffsetCommitTombs
     if version is None:
         return None
     (offset,) = _INT64.unpack_from(value, 2)
-    at, leader_epoch, expire_timestamp_ms, topic_id = 10, -1, -1, None
+    at, leader_epoch, expire_timestamp_ms, topic_id = 10, -1, -1, None  # after version and offset
     if version >= _WITH_LEADER_EPOCH:
         (leader_epoch,) = _INT32.unpack_from(value, at)
         at += 4

@@ -92,6 +92,7 @@ def decompress(
     if codec == Codec.GZIP:
         return _decompress_gzip(data, limit, scratch)
     data = _stream(codec, data)
+    # Unknown size: a first guess, the buffer grows.
     return _decompress_into(_module(codec, data), data, expected or 4 * len(data), limit, scratch)
 
 

@@ -19,7 +19,7 @@ from protocol.records.records import Record, build_batch, read_records
 _HEAD: Final = struct.Struct(">qi")
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
-_ATTRIBUTES: Final = 17
+_ATTRIBUTES: Final = 17  # in a message of an old format: after offset, size, CRC and magic
 
 
 def batch_of_messages(messages: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> bytearray:

@@ -30,7 +30,7 @@ class TimeIndex(SegmentIndex):
     KEY_TYPE = "q"
 
     def _split(self, numbers: "array[int]") -> "tuple[array[int], array[int]]":
-        pairs = zip(numbers[0::3], numbers[1::3], strict=True)
+        pairs = zip(numbers[0::3], numbers[1::3], strict=True)  # a timestamp is two of an entry's three numbers
         return array("q", (high << 32 | low for high, low in pairs)), numbers[2::3]
 
     def _joined(self) -> bytes:

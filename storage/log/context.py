@@ -75,7 +75,7 @@ class LogContext:
     sync: str = SYNC_NEVER
     jitter: Callable[[int], int] = lambda _: 0
     new_uuid: Callable[[], UUID] = lambda: UUID(int=1)
-    producer_id_expiration_ms: int = 86_400_000
+    producer_id_expiration_ms: int = 86_400_000  # Kafka's default, a day
     decompressed_limit: int = MOST_DECOMPRESSED_BYTES
     producer_rules: ProducerRules = field(default_factory=ProducerRules)
     offline: OSError | None = None

@@ -143,6 +143,7 @@ class Lanes:
         detail = [
             *sorted(software)[:1],
             *([_span("epoch", epochs)] if epochs else []),
+            # As many as fit into a lane's head.
             _span("connection", numbers) if len(numbers) < 3 else f"{len(numbers)} connections",
         ]
         title = plain(calls[0].client_id) or "no client id"

@@ -300,8 +300,8 @@ class TransactionMachine:
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, or INVALID_TXN_STATE if none is open.
         """
-        stored = self._known(name, "B.7", STEERING)
-        self._check_no_transition(name, "B.7")
+        stored = self._known(name, "transactions B.7", STEERING)
+        self._check_no_transition(name, "transactions B.7")
         if stored.state is not _S.ONGOING:
             raise Refusal(ErrorCode.INVALID_TXN_STATE, "transactions B.7", STEERING, f"{name} has no open transaction")
         return self._fence(stored, now_ms, to, _ABORTED_BY_STEERING, (Reply(to, None),))
@@ -325,8 +325,8 @@ class TransactionMachine:
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING; CONCURRENT_TRANSACTIONS while markers are being written.
         """
-        stored = self._known(name, "B.6", STEERING)
-        self._check_no_transition(name, "B.6")
+        stored = self._known(name, "transactions B.6", STEERING)
+        self._check_no_transition(name, "transactions B.6")
         record = dataclasses.replace(
             stored, producer_epoch=producer_epoch, last_epoch=NO_PRODUCER_EPOCH, last_update_ms=now_ms
         )

@@ -47,6 +47,7 @@ class Renumber:
     def spoil(self, answer: bytes) -> Sending:
         """Return the bytes to send."""
         number = struct.pack(">i", self.correlation_id)
+        # An INT32.
         return Sending((answer[:_CORRELATION_ID_AT] + number + answer[_CORRELATION_ID_AT + 4 :],))
 
 

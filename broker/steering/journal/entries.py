@@ -49,7 +49,7 @@ def decode(entry: Entry) -> Decoded:
             request = decode_request(frame, header)
     if entry.answer is not None:
         answer, response_sizes = expand(entry.answer, key, version)
-        response = _response(key, version, bytes(answer[4:]))
+        response = _response(key, version, bytes(answer[4:]))  # without the size
     return Decoded(header, request, request_sizes, response, response_sizes)
 
 
@@ -109,7 +109,7 @@ def as_json(
         "outcome": entry.outcome,
         "error": None if error is None else error.name,
         "fault": entry.fault,
-        "request_bytes": entry.frame_bytes + 4,
+        "request_bytes": entry.frame_bytes + 4,  # with the size field
         "response_bytes": entry.answer_bytes,
         "request": (with_topic_names(body_as_json(request, request_sizes), name_of) or {}) if bodies else {},
         "response": with_topic_names(body_as_json(response, response_sizes), name_of) if bodies else None,

@@ -203,6 +203,7 @@ class Feed(asyncio.Protocol):
             connection.software_version if known else None,
         )
         self._batch.append(Handed(entry, exchange.began_ns, peer, exchange.era))
+        # Of the frame and the answer (Entry).
         self._bytes += _ENTRY_BYTES + weight_of(entry[5]) + (0 if entry[6] is None else weight_of(entry[6]))
         if len(self._batch) >= _BATCH or self._bytes >= _BATCH_BYTES:
             self.flush()

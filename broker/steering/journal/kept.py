@@ -39,6 +39,7 @@ def weight_of(kept: Kept) -> int:
 
 def without_records(frame: bytearray, request: Any) -> Kept:
     """Return the pieces of a Produce request's frame around its record sets; other frames are returned unchanged."""
+    # Api key and version, two bytes each.
     if not (len(frame) > 4 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE and request is not None):
         return frame
     flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])

@@ -75,7 +75,7 @@ def line(handed: Handed, about: About, lost: int) -> bytes:
         "error_codes": [int(code) for code in codes],
         "error": codes[0].name if codes else None,
         "faults": entry.fault.split(",") if entry.fault else [],
-        "request_bytes": entry.frame_bytes + 4,
+        "request_bytes": entry.frame_bytes + 4,  # with the size field
         "response_bytes": entry.answer_bytes,
         "request": with_topic_names(
             body_as_json(decoded.request, decoded.request_sizes, batches=True), about.topics.get

@@ -65,7 +65,7 @@ def redacted_answer(frame: bytes | bytearray, answer: bytes) -> bytes:
     """Return a response, size field included, with secrets masked; only its correlation id if it cannot be decoded."""
     try:
         header = decode_header(frame)
-        number, response = decode_response(header.api_key, header.api_version, answer[4:])
+        number, response = decode_response(header.api_key, header.api_version, answer[4:])  # without the size
         masked = without_secrets(response)
         if masked is response:
             return answer

@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 
 Raw = tuple[Any, ...]
-"""An entry's fields. The garbage collector stops tracking a plain tuple of plain values."""
+"""The fields of an ``Entry``, by index. The garbage collector stops tracking a plain tuple of plain values."""
 
 
 class Chunk:
@@ -268,13 +268,13 @@ class Journal:
             self._counts.add_outcome(frame[1], exchange.errors, exchange.faults)
 
     def _keep(self, entry: Raw, connection: Connection, errors: Sequence[ErrorCode]) -> None:
-        kept, answer = entry[5], entry[6]
+        kept, answer = entry[5], entry[6]  # frame and answer of Entry
         chunk = self._chunks[-1]
         chunk.entries.append(entry)  # type: ignore[union-attr]  # the last one is a list
         chunk.connections[connection.number] = connection
         for code in set(errors):
             chunk.failed.setdefault(code, []).append(entry[0])
-        if entry[10] != ANSWERED:
+        if entry[10] != ANSWERED:  # its outcome
             chunk.unanswered.append(entry[0])
         self._added(1, ENTRY_BYTES + weight_of(kept) + (0 if answer is None else weight_of(answer)))
 
