@@ -70,7 +70,7 @@ class Options:
     """
 
     minutes: float = 1
-    brokers: int = 3
+    brokers: int = 3  # as many as replicas in production
     topics: Mapping[str, int] = field(default_factory=dict)
     faults: Collection[str] = ()
     only: Collection[int] | None = None
@@ -356,7 +356,7 @@ def _logs(run: ApplicationRun) -> Iterator[None]:
 
 def settings_for(options: Options) -> dict[str, str]:
     """Return the settings of the brokers: replication for their number, topics that are created on use, the user's."""
-    replicas = min(options.brokers, 3)
+    replicas = min(options.brokers, 3)  # Kafka's defaults of the internal topics
     factors = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic", "default")
     return {
         **{f"{each}.replication.factor": str(replicas) for each in factors},

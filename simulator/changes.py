@@ -27,6 +27,7 @@ def alter_settings(servers: Servers, chance: Random) -> str:
     the same while a partition has no in-sync replica: then only an unclean election could elect a leader.
     """
     topic = chance.choice(_own(servers))
+    # With none, the topic gets its defaults again.
     names = chance.sample(sorted(_SETTINGS), chance.randrange(3))
     chosen = {name: chance.choice(_SETTINGS[name]) for name in names}
     if any(not state.isr for state in servers.cluster.image.topics[topic].partitions.values()):
@@ -60,6 +61,7 @@ def reassign(servers: Servers, chance: Random) -> str | None:
     """
     place = chance.choice(sorted(servers.cluster.partitions))
     brokers = sorted(servers.cluster.nodes)
+    # Three twice as often: with two, one loss ends the writing.
     target = chance.sample(brokers, chance.choice((2, 3, 3)))
     state = servers.cluster.partitions[place].state
     if len({*target} & {*state.isr} & {*servers.up}) < 2:

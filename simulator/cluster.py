@@ -237,6 +237,7 @@ class Servers:
         name, _ = chance.choice(known)
         if name.startswith(spared):
             return None
+        # Six, two and one below 32766, the last epoch that clients get (transactions A.3).
         self.raise_epoch(name, chance.choice((32_760, 32_764, 32_765)))
         return name
 

@@ -51,6 +51,7 @@ class CoordinatorFaults:
         """
         servers = self._servers
         places = sorted(each for each in servers.cluster.partitions if each[0] in _LOGS)
+        # Mostly followers leave the ISR, so that the wait ends; seldom the leader is killed in it.
         shrink, kill = chance.random() < 0.6, chance.random() < 0.3
         if not places:
             return
@@ -63,6 +64,7 @@ class CoordinatorFaults:
         lasts_ms = fault.lasts_ms
         if shrink and place[0] == SHARE_TOPIC:
             lasts_ms, kill = SHARE_WRITES_LAST_MS + fault.lasts_ms, False
+        # Half: the other half waits, as Kafka's own clients do.
         impatient = place[0] == TRANSACTION_TOPIC and chance.random() < 0.5
         try:
             if impatient:
@@ -75,6 +77,7 @@ class CoordinatorFaults:
                 self._note(f"brokers {gone} leave the ISR of {name}")
             await sleep_ms(lasts_ms)
             if kill and servers.lives == life and self._leads(place, leader) and self._may_be_killed(leader):
+                # Down for a second: shorter than clients wait.
                 await self._restart(leader, f"which coordinates {name}", 1_000)
         finally:
             if servers.lives == life:
@@ -101,6 +104,7 @@ class CoordinatorFaults:
 
     async def late_verification(self, fault: Fault, chance: Random) -> None:
         """Let answers of transaction coordinators to partition leaders arrive late for a while."""
+        # From a client's backoff to more than half of its timeout, 5 s.
         most_ms = chance.choice((100, 1_000, 3_000))
         self._note(f"answers of transaction coordinators to leaders take up to {most_ms} ms")
         self._late.append((self._network.now_us + fault.lasts_ms * 1000, most_ms, chance))
@@ -128,6 +132,7 @@ class CoordinatorFaults:
         known = sorted({name for each in runtimes for name in each.machine.transactions if not name.startswith(PROBER)})
         if not known:
             return
+        # The leadership moves in more than half of the cases: a kill costs the run seconds.
         name, kill = chance.choice(known), chance.random() < 0.4
         if not servers.raise_epoch(name, _NEAR_LAST):
             return

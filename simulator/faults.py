@@ -201,6 +201,7 @@ class Nemesis:
     def _disturb(self, fault: Fault, chance: Random) -> None:
         until_us = self._network.now_us + fault.lasts_ms * 1000
         brokers = None if chance.random() < 0.5 else frozenset({fault.broker})
+        # From a message now and then to all; slow answers to all would only make the run slow.
         rate = chance.choice((0.02, 0.1, 0.3) if fault.kind == SLOW_ANSWER else (0.1, 0.3, 1.0))
         if fault.kind == PARTITION:
             rate = (1 + rate) / 2
@@ -210,6 +211,7 @@ class Nemesis:
 
     def _disturb_commits(self, fault: Fault, chance: Random) -> None:
         """Lose or delay answers to commits only: other faults seldom meet just the request that decides."""
+        # Some commits or all of them.
         kind, rate = chance.choice(("lose answer", SLOW_ANSWER)), chance.choice((0.3, 1.0))
         self.note(f"{kind} to a commit: {rate:.0%}")
         until_us = self._network.now_us + fault.lasts_ms * 1000
@@ -246,6 +248,7 @@ class Nemesis:
         """Let the next write fail halfway; later restart the broker with a repaired disk."""
         if fault.broker in self._servers.up and self._servers.may_lose_power(fault.broker):
             self.note(f"the disk of broker {fault.broker} fails with its next write")
+            # Nothing, within the offset, at the end of a batch's header, within its records.
             self._servers.fail_write(fault.broker, chance.choice((None, 0, 7, 61, 100)))
             await sleep_ms(fault.lasts_ms)
             if fault.broker in self._servers.up and not self._restarting and self.may_be_killed(fault.broker):
@@ -285,6 +288,7 @@ class Nemesis:
         """Stop a follower's fetches for a while. It may leave the ISR; its leader may be killed meanwhile."""
         servers = self._servers
         place = chance.choice(sorted(each for each in servers.cluster.partitions if not each[0].startswith("__")))
+        # Both seldom enough that many lags only end.
         name, shrink, kill = f"{place[0]}-{place[1]}", chance.random() < 0.4, chance.random() < 0.4
         if not (leader := servers.hold_follower(*place, fault.broker)):
             return
@@ -294,7 +298,7 @@ class Nemesis:
             await sleep_ms(fault.lasts_ms)
             if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
                 self.note(f"broker {fault.broker} leaves the ISR of {name}")
-                await sleep_ms(1_000)
+                await sleep_ms(1_000)  # time for writes without it
             if (
                 kill
                 and leader in servers.up
@@ -319,6 +323,7 @@ class Nemesis:
         if (name := servers.hold(chance)) is None:
             return
         self.note(f"the markers of {name} are held")
+        # Most often a move: the new coordinator has to write the markers again.
         half_ms, then = min(fault.lasts_ms, 4_000) / 2, chance.choice(("move", "move", "kill", "nothing"))
         try:
             await sleep_ms(half_ms)
@@ -348,6 +353,7 @@ class Nemesis:
     async def _move_coordinator(self, fault: Fault, chance: Random) -> None:
         places = sorted(place for place in self._servers.cluster.partitions if place[0] in INTERNAL)
         if places:
+            # Mostly at once: a coordinator that loads only makes clients wait.
             self._move(*chance.choice(places), fault.broker, chance.choice((0, 0, 500)))
 
     def _move(self, topic: str, index: int, broker: int, loading_ms: int) -> None:
@@ -376,6 +382,7 @@ class Nemesis:
         await self._servers.push_clock(fault.lasts_ms)
 
     async def _restart(self, _fault: Fault, chance: Random) -> None:
+        # Unclean restarts find more: they lose what was not written.
         clean = chance.random() < 0.3
         if self._without_power and not clean:
             return  # after that, no broker may have all records, in Kafka as well

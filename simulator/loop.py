@@ -126,7 +126,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
         """Return the address as given: names are not resolved."""
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]  # 6: TCP
 
     def run_in_executor(self, executor: Any, func: Any, *_: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
         """Raise Unsimulated."""

@@ -42,7 +42,7 @@ class Disturbance:
 
     def meets(self, link: "Link", frame: bytes, now_us: int) -> bool:
         """Decide at random whether a request is affected."""
-        if self.apis is not None and int.from_bytes(frame[4:6]) not in self.apis:
+        if self.apis is not None and int.from_bytes(frame[4:6]) not in self.apis:  # the API key, after the size
             return False
         if now_us >= self.until_us or (self.brokers is not None and link.broker not in self.brokers):
             return False
@@ -368,6 +368,7 @@ class Network:
         if listener is None or not listener.serving:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
         self._count += 1
+        # Client ports: above the brokers', from 9092.
         link = Link(self, client, 10_000 + self._count, port, listener.factory)
         self.links[link] = self.served[link] = None
         return link

@@ -129,6 +129,7 @@ def plan(
         kinds = sorted({*kinds, chance.choice(always)})
     if not kinds:
         return []
+    # Mean times between faults: runs that hardly recover, and calmer ones.
     faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
     for kind, (faults_of_kind, means_ms) in _OF_KINDS.items():
         if kind in further:
@@ -148,6 +149,7 @@ def _faults(
         if at_ms >= minutes * 60_000:
             return faults
         number = first + len(faults)
+        # From a pause within the clients' timeouts to one beyond them (5 s).
         lasts_ms = chance.choice((200, 1_000, 3_000, 8_000))
         faults.append(
             Fault(number, at_ms, chance.choice(kinds), chance.randrange(1, brokers + 1), lasts_ms, f"{seed} {number}")

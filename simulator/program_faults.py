@@ -117,6 +117,7 @@ class ProgramFaults:
                 if servers.is_held(name):
                     break
                 await sleep_ms(_LOOK_MS)
+            # Begins again at once: its new instance has to meet the transaction that is held.
             self._story.note(self._supervisor.kill(chance, 200))
             await sleep_ms(chance.choice(_HANDOVERS_MS))
         finally:

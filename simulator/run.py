@@ -238,7 +238,7 @@ class Run(Engine):
         nemesis.note("all brokers are killed and start again")
         await self.servers.restart_all(clean=False)
         after = fingerprint(self.servers.cluster)
-        await sleep_ms(5_000)
+        await sleep_ms(5_000)  # time to load all coordinators and to elect leaders
         self.world.calm = True
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):
@@ -289,7 +289,7 @@ class Run(Engine):
             quiet, before = (quiet + 1 if own == before else 0), own
             if quiet == QUIET_ROUNDS:
                 break
-            await sleep_ms(300)
+            await sleep_ms(300)  # between two looks: locks of other members end meanwhile
         else:
             self.history.violate(f"{SHARE_GROUP} delivers records without end")
         await auditor.leave()

@@ -32,6 +32,7 @@ async def diagram(cluster: "Cluster", trace: Trace, names: Mapping[int, str], be
     request = ControlRequest(cluster, {})
     since, until = begin_ms + first_us // 1000, begin_ms + last_us // 1000
     calls = folded(
+        # More than a story's seconds have; _MOST_CALLS of them are drawn.
         await find(request, {"since": since, "until": until, "limit": 1000, "errors": False, "polls": False})
     )
     calls = sorted(calls, key=lambda call: abs(call.entry.at_ms - begin_ms - at_us // 1000))[:_MOST_CALLS]
@@ -51,6 +52,7 @@ async def diagram(cluster: "Cluster", trace: Trace, names: Mapping[int, str], be
 async def unanswered(cluster: "Cluster", names: Mapping[int, str]) -> list[str]:
     """Describe each request of the program that has no response yet."""
     now_ms, request = cluster.clock.now_ms(), ControlRequest(cluster, {})
+    # The newest hundred: a program waits for few at a time.
     query: DiagramQuery = {"since": now_ms - _LATEST_MS, "until": None, "limit": 100, "errors": False, "polls": True}
     open_calls = [call for call in await find(request, query) if call.entry.duration_us < 0 and _name(call, names)]
     return [

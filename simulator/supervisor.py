@@ -204,7 +204,9 @@ class Supervisor:
         Most are killed in the middle of an exchange with a broker: a program that mostly waits for records would hardly
         ever be killed in the middle of its work otherwise.
         """
+        # Mostly without time to close: that is what a program forgets.
         process, how, clean = self._one(chance), chance.choice(SEVERED), chance.random() < 0.2
+        # At once, early in its work, or later.
         exchanges = chance.choice((0, chance.randrange(1, 10), chance.randrange(1, _MOST_EXCHANGES)))
         if process is None:
             return "no process runs that could be killed"
@@ -246,6 +248,7 @@ class Supervisor:
 
     def replace(self, chance: Random) -> str:
         """Start another instance of a process, as in a rolling deployment; the old one ends some seconds later."""
+        # Both ends of the old one: deployments wait for it, or kill it.
         process, together_ms, clean = self._one(chance), chance.choice(_TOGETHER_MS), chance.random() < 0.5
         if process is None:
             return "no process runs that could be replaced"
@@ -286,6 +289,7 @@ class Supervisor:
             return
         self.note(program, "freezes")
         self.loop.pause(program)
+        # A pause that no other process notices, or one after which the old instance meets its successor.
         if chance.random() < 0.5:
             await self._first(instance, self._recovers, lasts_ms)
         else:

@@ -213,7 +213,7 @@ def _patch_ids(changes: ExitStack, around: Surroundings) -> None:
     for owner, name, value in (
         (Random, "seed", seeded),
         (uuid, "_generate_time_safe", None),
-        (uuid, "_node", 0x02_00_00_00_00_01),
+        (uuid, "_node", 0x02_00_00_00_00_01),  # a MAC address that no device has: the bit of local ones is set
         (uuid, "_last_timestamp", None),
     ):
         changes.enter_context(replaced(owner, name, value))

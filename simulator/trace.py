@@ -33,7 +33,7 @@ class Trace:
     @property
     def digest(self) -> str:
         """Hash of the run so far, in 16 hexadecimal digits."""
-        return self._hash.hexdigest()[:16]
+        return self._hash.hexdigest()[:16]  # 64 bits: enough to compare runs by eye
 
     def story(self, last: int = 60) -> list[str]:
         """Return the last lines of the story, formatted: time, who, what."""

@@ -58,7 +58,7 @@ class Connection:
                 raise refuse("SASL", "use security_protocol PLAINTEXT in the simulation")
             if key in KEPT:
                 requests = self._log.of.setdefault(self._program, [])
-                self._waiting[frame[4:8]] = len(requests)
+                self._waiting[frame[4:8]] = len(requests)  # the correlation id, after key and version
                 requests.append(Exchange(at_us, -1, self._broker, self._number, frame, None))
 
     def receives(self, data: bytes, at_us: int) -> None:

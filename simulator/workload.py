@@ -39,7 +39,11 @@ class Workload:
         self.isolation = self._modern.choice(ISOLATION)
 
     def start(self) -> None:
-        """Start all clients."""
+        """Start all clients.
+
+        One or two of what the run is about, none to two of what disturbs it: few, so that a story stays readable.
+        At least half of the producers follow KIP-890, as newer clients do.
+        """
         world, chance, topics = self._world, self._chance, [SOURCE, OTHER]
         self._add("reader", lambda name: Reader(world, name, topics=[*topics, TARGET]), lasting=True)
         self._add("idempotent", lambda name: IdempotentClient(world, name, topics=topics), feeds=True)
@@ -62,6 +66,7 @@ class Workload:
     def _start_modern(self) -> None:
         """Start the members of modern groups that the run's kinds include."""
         if CONSUMER in self._kinds:
+            # Up to three: then one may be left without a partition.
             for number in range(self._modern.randrange(1, 4)):
                 self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)
         if SHARE in self._kinds:

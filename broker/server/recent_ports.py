@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from broker.time.clock import stopwatch_ns
 
-_KEPT_NS = 60_000_000_000  # as long as Linux keeps a connection in TIME_WAIT
-_MOST = 4096  # arbitrary: more than the ports of a hundred clusters of a test run
+_KEPT_NS = 60_000_000_000
+_MOST = 4096
 
 
 class RecentPorts:

@@ -65,6 +65,7 @@ class Administrator(Client):
             try:
                 before = await self._levels(broker)
                 least, most = before.supported.get(name, (0, 1))
+                # Arbitrary: few levels of metadata.version, so that changes go down as often as up.
                 low = most - 4 if name == METADATA_VERSION else max(least, 1) if name in self._needed else least
                 level = chance.choice(range(low, most + 2))
                 if level == before.finalized.get(name, 0) or (keeps_eligible and name == ELR_VERSION):

@@ -174,7 +174,11 @@ class Client:
         """Work until the client is stopped; this base does nothing."""
 
     async def pause(self, ms: int = BACKOFF_MS) -> None:
-        """Sleep between two attempts or operations."""
+        """Sleep between two attempts or operations.
+
+        The lengths are arbitrary but for their order: writers pause some hundred ms, readers longer, so that each look
+        finds something new.
+        """
         await sleep_ms(ms + self.chance.randrange(ms + 1))
 
     def close(self) -> None:
@@ -196,7 +200,11 @@ class Client:
         timeout_ms: int = REQUEST_TIMEOUT_MS,
         channel: str = "",
     ) -> Any:
-        """Send a request to a broker; return the response. Raises Lost."""
+        """Send a request to a broker; return the response. Raises Lost.
+
+        Calls name a version that has the fields they use: a newer one must not change what a seed plays. Up to Fetch 12
+        and Produce 12, topics have names; EndTxn 3 and 5 are of producers before and of KIP-890.
+        """
         title = f"{key.title}{' ' if what else ''}{what}"
         calm = self.world.calm
         self.note(f"-> broker {broker}: {title}")

@@ -55,6 +55,7 @@ class Fetcher:
             # With the leader epoch, as real consumers send it: a replica that no longer leads rejects it. Otherwise it
             # would return records of its own log, which may have lost some that the next leader still has.
             epoch = client.leader_epoch(place)
+            # Arbitrary limits of bytes, above all that a run writes to a partition between two fetches.
             wanted = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000, current_leader_epoch=epoch)])
             request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [wanted], 0, -1)
             answer = await client.ask(broker, ApiKey.FETCH, 12, request, f"{place[0]}-{place[1]} from {position}")
@@ -343,6 +344,7 @@ class GroupConsumer(Client):
             for place in sorted(member.assigned):
                 if records := await member.fetcher.fetch(place):
                     self.history.saw(f"{self.name} join {member.joins}", place, records)
+            # Less than half of the rounds, so that a rebalance finds records that were read and not committed.
             if member.fetcher.positions and self.chance.random() < 0.4:
                 await member.commit(member.fetcher.positions)
             self.history.progress[self.name] += 1

@@ -68,8 +68,10 @@ class ConsumerMember(Client):
             for place in sorted(self.owned):
                 if place in self._fetcher.positions and (records := await self._fetcher.fetch(place)):
                     self.history.saw(f"{self.name} {place[0]}-{place[1]} {self._grants[place]}", place, records)
+            # Less than half of the rounds, so that a revocation finds records that were read and not committed.
             if self._fetcher.positions and self.chance.random() < 0.4:
                 await self._commit(self._fetcher.positions)
+            # Once in a run: a subscription that changes more often leaves no time to read.
             if self.chance.random() < 0.03 and not self.world.over:
                 self._subscribe(self.chance.choice(self._choices))
             self.history.progress[self.name] += 1
@@ -198,6 +200,7 @@ class ConsumerMember(Client):
     async def _leave(self) -> None:
         if self.epoch == 0:
             return
+        # Mostly a static member comes back (epoch -2); else its id must be free for others.
         back = self.instance is not None and self.chance.random() < 0.7
         self.history.ownership.ends(self.group, self._owner, self.name)
         try:

@@ -31,6 +31,7 @@ class Copier(Client):
                 if not await member.keep():
                     continue
                 batches = {place: await member.fetcher.fetch(place) for place in sorted(member.assigned)}
+                # Few, so that a run has many transactions.
                 batches = {place: records[:4] for place, records in batches.items() if records}
                 if batches:
                     await self._copy(batches)
@@ -45,6 +46,7 @@ class Copier(Client):
         member, producer, transaction = self._member, self._producer, self._producer.begin()
         offsets = {place: records[-1][0] + 1 for place, records in batches.items()}
         by = Membership(member.group, member.generation, member.member_id)
+        # Most commit: an abort copies the same records again.
         commit = self.chance.random() < 0.85
         try:
             for place, records in batches.items():

@@ -157,6 +157,7 @@ class GroupProber(Prober):
 
     async def _pending_offsets(self, group: str) -> None:
         """Fetch an offset while a transaction may still commit the next one, which must be refused (KIP-447)."""
+        # Producers before and of KIP-890.
         producer = Producer(self, group, group, newer=self.chance.random() < 0.5)
         await producer.initialize()
         transaction, began_ms = producer.begin(), self.world.elapsed_ms()
@@ -165,6 +166,7 @@ class GroupProber(Prober):
         in_time = self.world.elapsed_ms() - began_ms < TIMEOUT_MS - _SLACK_MS
         if in_time and code not in RETRIABLE:
             self.history.violate(f"{group}: OffsetFetch returned {offset} while a transaction was to commit 7")
+        # Both ends must release the offset alike.
         commit = self.chance.random() < 0.5
         await producer.end(transaction, commit=commit)
         code, offset = await self._fetched(group, wait=True)

@@ -91,6 +91,7 @@ class Prober(Client):
             transactional=name is not None,
         )
         data = PartitionProduceData(place[1], bytearray(batch))
+        # A wait below the client's, so that the broker's code arrives.
         request = ProduceRequest(name, -1, 1_000, [TopicProduceData(place[0], [data])])
         try:
             answer = await self.ask(await self.leader(place), ApiKey.PRODUCE, 11, request, what)
@@ -117,6 +118,7 @@ class Prober(Client):
 
     async def _gap(self, name: str) -> None:
         known = await self._idempotent(name)
+        # Three records are there: 3 would follow.
         code = await self._produce(known.producer_id, known.epoch, 7, None, "after a gap")
         self._expect(code, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, what="a batch after a gap")
 
@@ -130,6 +132,7 @@ class Prober(Client):
 
     async def _first_is_not_zero(self, name: str) -> None:
         known = await self._idempotent(name)
+        # Any but 0.
         code = await self._produce(known.producer_id, known.epoch + 1, 5, None, "first of an epoch")
         self._expect(code, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, what="an epoch that begins with sequence 5")
 
@@ -172,11 +175,13 @@ class Prober(Client):
         if producer.producer_id != producer_id:  # the transactional id has expired meanwhile
             return
         answers: list[tuple[ErrorCode, str]] = []
+        # One that was, one that never was.
         for epoch in (fenced, producer.epoch + 3):
             answers.append((await self._add(name, producer.producer_id, epoch), f"AddPartitionsToTxn, epoch {epoch}"))
             request = EndTxnRequest(name, producer.producer_id, epoch, committed=True)
             answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, 3, request, name)
             answers.append((answer.error_code, f"EndTxn, epoch {epoch}"))
+        # Any timeout, and an epoch that the id has not reached.
         come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + 5)
         answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 4, come_back, name)
         answers.append((answer.error_code, "InitProducerId of a higher epoch"))
@@ -187,6 +192,7 @@ class Prober(Client):
     async def _strange_producer(self, name: str) -> None:
         producer = Producer(self, name, name, newer=False)
         await producer.initialize()
+        # Far above the ids that a run gives away.
         code = await self._add(name, producer.producer_id + 100_000, producer.epoch)
         self._expect(code, ErrorCode.INVALID_PRODUCER_ID_MAPPING, what="AddPartitionsToTxn of another producer id")
 
@@ -195,6 +201,7 @@ class Prober(Client):
         began_ms = self.world.elapsed_ms()
         producer = Producer(self, name, name, newer=False)
         await producer.initialize()
+        # No topic of a run has so many partitions.
         code = await self._add(name, producer.producer_id, producer.epoch, 77)
         if not self._may_have_expired(began_ms):
             self._expect(code, ErrorCode.OPERATION_NOT_ATTEMPTED, what="AddPartitionsToTxn beside an unknown partition")

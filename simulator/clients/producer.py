@@ -383,16 +383,18 @@ class TransactionalClient(Client):
         """Run one transaction; return False if the producer needs a new epoch. Raises Refused."""
         producer, transaction = self._producer, self._producer.begin()
         try:
+            # Seldom, as an empty transaction writes nothing to check.
             if producer.newer and self.chance.random() < 0.1:
                 await producer.end(transaction, commit=False)  # an empty transaction
                 return True
             for _ in range(self.chance.randrange(1, 4)):
                 await producer.send(self.chance.choice(self._places), self.chance.randrange(1, 4), transaction)
-                await self.pause(50)
+                await self.pause(50)  # within a transaction: shorter than between two
         except Refused as error:
             self.note(f"   aborts: {error}")
             await producer.end(transaction, commit=False)
             return producer.newer
+        # Most commit, so that readers of committed records see something.
         commit = self.chance.random() < 0.8
         await producer.end(transaction, commit=commit)
         self.history.progress[self.name] += 1

@@ -18,7 +18,7 @@ from simulator.history import PATIENCE_MS, Place
 
 SHARE_GROUP = "shared"
 _CHANNEL = "heartbeats"
-_GROUP_RESOURCE, _SET = 32, 0
+_GROUP_RESOURCE, _SET = 32, 0  # ConfigResource.Type.GROUP, AlterConfigOp.OpType.SET
 _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 
 
@@ -37,6 +37,7 @@ class ShareMember(Client):
         self.sessions: dict[int, Session] = {}
         self._version = self.chance.choice((1, 2))
         self._limited = self.chance.random() < 0.5
+        # Few records of a fetch let several members share a batch; an auditor only empties the log.
         self._most = 50 if greedy else self.chance.choice((1, 3, 10))
 
     async def run(self) -> None:
@@ -130,6 +131,7 @@ class ShareMember(Client):
                 await session.close(answers)
                 del self.sessions[broker]
                 continue
+            # Acknowledgements go alone as often as with the next fetch.
             if answers and (self.chance.random() < 0.5 or _renews(answers)):
                 if not await session.acknowledge(answers):
                     self._lose(places)
@@ -165,6 +167,7 @@ class ShareMember(Client):
         return answers
 
     def _kind(self) -> int | None:
+        # Most records are accepted, or the group would not move on; each other kind happens in most runs.
         draw = self.chance.random()
         if draw < 0.7:
             return ACCEPT

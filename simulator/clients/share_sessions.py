@@ -81,7 +81,7 @@ class Session:
             self.epoch,
             FETCH_WAIT_MS,
             min_bytes=1,
-            max_bytes=1_000_000,
+            max_bytes=1_000_000,  # more than a run writes between two fetches: records are the limit
             max_records=most,
             batch_size=most,
             topics=[
@@ -305,6 +305,7 @@ class Session:
                 records = [each for each, kind in own.items() if kind not in (GAP, RENEW)]
                 deliveries.refuse(self.group, place, records, life)
         acknowledged = [locks[offset] for offset in own if offset in locks]
+        # A lock that may end on the way of the request.
         expired = any(client.world.elapsed_ms() >= each.lasts_until_ms - 100 for each in acknowledged)
         sure = acknowledged and not expired and all(deliveries.undisturbed(each.asked_us) for each in acknowledged)
         if code not in _DISTURBED or sure:

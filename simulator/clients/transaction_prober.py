@@ -52,6 +52,7 @@ class TransactionProber(Prober):
     # --- epochs ------------------------------------------------------------------------------------------------------
 
     async def _initialize(self, name: str, producer_id: int, epoch: int, what: str) -> Any:
+        # Any timeout above the probe's length.
         request = InitProducerIdRequest(name, 10_000, producer_id, epoch)
         return await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, what)
 
@@ -59,6 +60,7 @@ class TransactionProber(Prober):
         """Send InitProducerId with a foreign producer id, which must be fenced (KIP-360)."""
         producer, began_ms = Producer(self, name, name, newer=False), self.world.brokers_ms()
         await producer.initialize()
+        # Far above the ids that a run gives away.
         answer = await self._initialize(name, producer.producer_id + 100_000, producer.epoch, "with a strange id")
         if self.world.brokers_ms() - began_ms < EXPIRES_MS:
             self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what="InitProducerId of a strange producer")
@@ -105,6 +107,7 @@ class TransactionProber(Prober):
         if not self.world.raise_epoch(name, _NEAR_LAST):
             return
         await self.pause()
+        # The last two epochs, and beyond them a new id (transactions A.3).
         for _ in range(self.chance.randrange(1, 4)):
             await producer.initialize()
         await self._ended_twice(name, producer)
@@ -164,6 +167,7 @@ class TransactionProber(Prober):
         """Write a marker with an older coordinator epoch, which must be refused (KIP-98)."""
         producer = Producer(self, name)
         await producer.initialize()
+        # Above the epochs of the run's coordinators, and then one below it.
         if await self._mark(producer.producer_id, producer.epoch, 1_000, 0, "of a coordinator") is ErrorCode.NONE:
             code = await self._mark(producer.producer_id, producer.epoch, 999, 0, "of an older coordinator")
             self._expect(code, ErrorCode.TRANSACTION_COORDINATOR_FENCED, what="a marker of an older coordinator")
