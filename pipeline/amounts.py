@@ -53,6 +53,7 @@ def _sampled(segments: Sequence[Segment]) -> tuple[int, int, int]:
         for chunk in read_pieces(span, crc=False, chunk_bytes=_SAMPLE_BYTES):
             if isinstance(chunk.piece, Framed):
                 headers = chunk.piece.headers
+                # Base offset and length precede what the length counts.
                 read_bytes += int(headers["length"].sum()) + 12 * len(headers)
                 batches += len(headers)
                 records += int(headers["count"].sum())

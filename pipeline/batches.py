@@ -35,7 +35,10 @@ CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"]
 
 _MARKER_SIZE: Final = 78  # bytes of a marker's batch (transactions F.5)
 _MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))
-"""Positions and values of the bytes that are constant in a marker: sizes and deltas (transactions F.5)."""
+"""Positions and values of the bytes that are constant in a marker: sizes and deltas (transactions F.5).
+
+The type is at 69, the coordinator epoch at 73.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ class BatchTable:
             except RecordsError as error:
                 yield Damage(chunk.origin + at, size, str(error).partition(": ")[2] or str(error))
                 continue
-            magic, attributes = view[at + 16], view[at + 17]
+            magic, attributes = view[at + 16], view[at + 17]  # after offset, size and CRC
             known = {
                 "position": chunk.origin + at,
                 "size": size,

@@ -228,7 +228,7 @@ def whole_lines(file: JournalFile) -> int:
         size = int(opened.size())
         at = size
         while at > 0:
-            start = max(0, at - 65536)
+            start = max(0, at - 65536)  # one piece usually holds the last line
             opened.seek(start)
             newline = opened.read(at - start).rfind(b"\n")
             if newline >= 0:

@@ -67,6 +67,7 @@ def _longest(replicas: Sequence[Partition]) -> Partition:
 def log_end(partition: Partition) -> int:
     """Return the offset after the last complete batch, searched from the last index entry. Raises OSError."""
     end = partition.segments[-1].base_offset
+    # Beyond every offset: the last index entry is the nearest.
     for split in split_partition(partition, start_offset=2**62, split_bytes=None):
         for chunk in read_pieces(split.ranges[-1], crc=False):
             if isinstance(chunk.piece, Framed):

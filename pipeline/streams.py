@@ -197,7 +197,7 @@ class JournalStream:
     def next(self, start: Place, limit: Limit, target: Place | None = None) -> Place:
         """Return the end position of the next batch from `start`. Arguments as in `LogStream.next`; rows are lines."""
         place = dict(start)
-        left = {"all": 2**62, "files": limit.most}.get(limit.kind, limit.most)
+        left = {"all": 2**62, "files": limit.most}.get(limit.kind, limit.most)  # no limit
         for file in self._files():
             number, done = start.get(file.run, [0, 0])
             last = None if target is None else target.get(file.run)

@@ -78,6 +78,6 @@ def whole_number(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if not 1 <= number < 1 << 62:
+    if not 1 <= number < 1 << 62:  # so that a sum still fits into 64 bits
         raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
     return number

@@ -38,6 +38,7 @@ class Player:
         """Play a seed apart from this process, with other addresses in memory; keep all that it exchanged."""
 
         def perturbed(number: int) -> Outcome:
+            # Sizes that small objects have, so that later ones get other addresses.
             kept = [bytearray(16 + at % 512) for at in range(_BLOCKS)]
             outcome = play(self.main, number, self.options, detailed=True, apart=can_fork())[0]
             del kept
@@ -132,7 +133,7 @@ def _piece(piece: tuple[int, str, str, int, int]) -> str:
 
 
 def _cause(one: tuple[int, str, str, int, int], other: tuple[int, str, str, int, int]) -> str:
-    if one[:3] == other[:3]:
+    if one[:3] == other[:3]:  # the same time, sender and kind of message
         return (
             "an id, a time or a random number in these bytes does not come from the run: from compiled code, from a "
             "generator that was seeded before the run, or from state that a module keeps between runs"

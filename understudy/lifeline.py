@@ -27,7 +27,7 @@ def watch() -> None:
 def wait_for_end(descriptor: int) -> None:
     """Block until end of file; a read error counts as the end."""
     try:
-        while os.read(descriptor, 1024):
+        while os.read(descriptor, 1024):  # any size: nothing is sent
             pass
     except OSError:
         return

@@ -62,6 +62,7 @@ class Pool:
         if self.shared is None:
             self.shared = Shared()
         server = Cluster(Address(self.shared.control_url), ())
+        # The bound of NewCluster.name.
         return server.clusters.create(**body, name=name[:250], owner=self.shared.owner)
 
     def give_back(self, cluster: "Cluster") -> None:

@@ -115,7 +115,7 @@ class Shared:
                 while joined is None:
                     if time.monotonic() > deadline or keeper.returncode is not None:
                         raise StartError(f"the shared server was not ready: {_last_lines(_logged(self.place))}")
-                    time.sleep(0.005)
+                    time.sleep(0.005)  # short beside a start
                     joined = connected(self.place)
         return joined
 
@@ -277,7 +277,7 @@ def keep() -> int:
         at.socket.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(at.socket))
-        listener.listen(128)
+        listener.listen(128)  # more test processes than a machine starts at a time
         about = {"version": __version__, "pid": server.ready.pid, "control_url": server.ready.control_url}
         at.lock.write_text(json.dumps(about) + "\n", encoding="utf-8")
         Keeper(at, server, listener).run()
@@ -329,6 +329,7 @@ def main(argv: Sequence[str]) -> int:
         lifeline.hold()
     try:
         shared = Shared()
+        # The bound of NewCluster.name.
         body |= {"owner": shared.owner, "name": f"{Path.cwd().name}, process {os.getppid()}"[:250]}
         control = Transport(Address(shared.control_url))
         created = control.ask("clusters create", body)

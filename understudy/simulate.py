@@ -141,6 +141,7 @@ def of_application(arguments: argparse.Namespace) -> int:
     if arguments.jobs < 1:
         refuse("understudy simulate", f"--jobs needs at least 1, not {arguments.jobs}")
     make_data_dir(arguments.data_dir)
+    # Short enough to be typed.
     first = random.SystemRandom().randrange(1_000_000_000) if arguments.seed is None else arguments.seed
     return simulate_application.main(
         simulate_application.Request(

@@ -42,7 +42,7 @@ class Request:
     def command(self, seed: int, faults: str | None = None) -> str:
         """Return the command that repeats one seed."""
         parts = [PROGRAM, "--application", self.application, "--seed", str(seed), "--minutes", f"{self.minutes:g}"]
-        parts += ["--brokers", str(self.brokers)] if self.brokers != 3 else []
+        parts += ["--brokers", str(self.brokers)] if self.brokers != 3 else []  # the default
         parts += [part for topic in self.topics for part in ("--topic", topic)]
         chosen = self.faults if faults is None else faults
         parts += ["--faults", chosen] if chosen != "all" else []
@@ -76,6 +76,7 @@ def topics_of(arguments: Sequence[str]) -> dict[str, int]:
     topics = {}
     for each in arguments:
         name, colon, count = each.partition(":")
+        # Arbitrary: more than a run of some minutes writes to.
         if not name or (colon and not (count.isdecimal() and 0 < int(count) <= 1_000)):
             refuse(PROGRAM, f"--topic needs NAME or NAME:PARTITIONS, such as orders:3, not {each}")
         topics[name] = int(count) if colon else 1

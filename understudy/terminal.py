@@ -290,4 +290,5 @@ def short_time(ms: int) -> str:
     day, mark, clock = local.partition("T")
     if not mark:
         return local
+    # With milliseconds today, to the second on another day.
     return clock[:12] if day == datetime.now().astimezone().date().isoformat() else f"{day} {clock[:8]}"

@@ -40,6 +40,7 @@ class Call:
         try:
             return json.loads(content) if content else {}
         except ValueError:
+            # The begin of a page that another server sent, here and below.
             shown = content.decode(errors="replace")[:500]
             raise ControlError(status, "not JSON", f"this is not a response of a control plane: {shown}") from None
 

@@ -191,6 +191,7 @@ class BrokerFiles:
             gone = [(base, "missing") for base in whole - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
                 self._complain_of_segment(f"{folder}/{base:020d}.{suffix}", base, what, place)
+        # Without ".swap".
         swapped = {part[0] for name in names if name.endswith(".log.swap") and (part := segment_part(name[:-5]))}
         for name in names if is_clean else ():
             part = segment_part(name.removesuffix(_SWAP)) if name.endswith(_SWAP) else None

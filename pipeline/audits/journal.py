@@ -35,7 +35,7 @@ def owned_partitions(shown: str | None) -> list[tuple[str, int]]:
 
 def _owned(raw: bytes) -> list[tuple[str, int]]:
     (topics,) = _INT.unpack_from(raw, 2)
-    at = 6
+    at = 6  # after version and number of topics
     places: list[tuple[str, int]] = []
     for _ in range(topics):
         (size,) = _SHORT.unpack_from(raw, at)

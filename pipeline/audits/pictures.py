@@ -180,6 +180,7 @@ def _caption(transactions: Sequence[dict[str, Any]]) -> str:
 
 
 def _two_figures(producers: int) -> tuple[Figure, tuple[Axes, Axes]]:
+    # Inches: 0.22 for a lane, the height of its name; half a page at most.
     height = min(0.3 + 0.22 * producers, 3.5)
     figure = Figure(figsize=(10, height + 2.2), layout="constrained")
     lanes, offsets = figure.subplots(2, 1, sharex=True, height_ratios=(height, 2))

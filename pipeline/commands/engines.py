@@ -53,6 +53,7 @@ def seconds_of(amount: Amount, *, records: bool) -> float:
 
 def suits_spark(seconds: float, cores: int, free_gb: float) -> bool:
     """Return whether a local Spark session has the memory, and is done in less than two thirds of the time."""
+    # Two thirds, as the estimate is rough and Spark needs far more memory.
     return free_gb >= _FREE_GB + _FREE_PER_CORE_GB * cores and _START_S + seconds / cores < seconds * 2 / 3
 
 

@@ -49,12 +49,14 @@ def _versions(rows: Rows, clients: list[Client]) -> Picture | None:
     apis = _apis(rows, clients)
     if not apis:
         return None
+    # Inches: the axis and the legend, and a line of small text for each API.
     figure, axes = plots.figure(0.9 + 0.27 * len(apis))
     offered = {row["api"]: (row["offered_from"], row["offered_to"]) for row in rows if row["offered_to"] is not None}
     for place, api in enumerate(apis):
         if api in offered:
             low, high = offered[api]
             label = "offered" if api == next(iter(offered)) else None
+            # Bars reach beyond their first and last mark, and leave space between lines.
             axes.barh(place, high - low + 0.6, 0.55, left=low - 0.3, color=PLAIN, alpha=0.35, linewidth=0, label=label)
     for number, client in enumerate(clients):
         points = [
@@ -101,6 +103,7 @@ def _marks(axes: Axes, points: list[tuple[float, int]], number: int, of: int, cl
 
 def _shift(number: int, of: int) -> float:
     """Return the vertical offset of a client within a line, so that marks do not hide each other."""
+    # A bar has 0.55 of a line: marks stay within it.
     return 0.0 if of == 1 else 0.36 * (number / (of - 1) - 0.5)
 
 

@@ -81,6 +81,7 @@ class Run:
         """Return a one-line summary."""
         names = [named(row["software"], row["software_version"]) for row in self.parts["clients"]]
         summary = (
+            # What fits on a line.
             f"{counted(self.requests, 'request')} of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
         )
         kinds = {each.check.name for each in self.broken}

@@ -331,7 +331,7 @@ def find_batch(data: Bytes, at: int, due_offset: int, before: int | None = None)
         return None
     begun: int | None = None
     candidates = at + np.flatnonzero(data[at + MAGIC_POSITION : stop + MAGIC_POSITION] == MAGIC_V2)
-    for start in range(0, len(candidates), 65536):
+    for start in range(0, len(candidates), 65536):  # 4 MB of headers at a time
         some = candidates[start : start + 65536]
         headers = _headers(data, some)
         likely = (

@@ -135,6 +135,7 @@ def _lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positions) 
     stride = ((stops - starts) // lanes)[batch]
     begun = starts[batch] + number * stride
     guessed = np.flatnonzero(number)
+    # Two records of mean length, and some bytes more for short ones: one begins within it.
     width = min(2 * int((stops - starts).sum()) // int(counts.sum()) + 32, _WINDOW_BYTES)
     aims = begun[guessed]
     guesses = _guesses(data, aims, stops[batch[guessed]], width)
@@ -150,6 +151,7 @@ def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Posi
     right ones.
     """
     guessed = np.full(len(aims), -1, np.int64)
+    # Four bytes are read at each place.
     fits = np.flatnonzero(aims + width + 3 <= len(data))
     if not len(fits):
         return guessed

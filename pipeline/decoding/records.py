@@ -126,6 +126,7 @@ def _groups(data: Bytes, framed: Framed, limit: int, origin: int) -> Iterator[Gr
                 yield Damage(origin + at, stop - at, str(error), int(head["base_offset"]))
                 parts, ends, size, first = [], [], 0, index + 1
                 continue
+            # The next batch is about as large; an eighth more avoids a second try.
             expected = len(part) + len(part) // 8
         parts.append(part)
         size += len(part)

@@ -39,6 +39,7 @@ class Picture(NamedTuple):
     def svg(self) -> str:
         """Return the drawing as SVG, with text as text and without the file header."""
         out = io.StringIO()
+        # Thinner than lines; a fixed salt makes ids of a drawing the same each time.
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "understudy", "hatch.linewidth": 0.6}):
             self.figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         text = out.getvalue()
@@ -103,6 +104,7 @@ def span_text(width_ms: float) -> str:
 def window_ms(span_ms: int) -> int:
     """Return a round window length, such that `WINDOWS` windows cover the span."""
     least = span_ms // WINDOWS + 1
+    # Lengths that a reader can add up: of the decimal system, and of clocks.
     rounded = [1, 2, 5, 10, 20, 50, 100, 200, 500]
     rounded += [unit * factor for unit in (1000, 60_000, 3_600_000, DAY_MS) for factor in (1, 2, 5, 10, 15, 30)]
     return min((width for width in rounded if width >= least), default=-(-least // DAY_MS) * DAY_MS)

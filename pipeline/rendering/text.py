@@ -112,6 +112,7 @@ def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]], width: i
         begin = "  "
         line = ""
         for name, text in zip(columns, row, strict=True):
+            # The indentation and "=".
             part = f"{name}={_short(text, max(width - len(name) - 5, _LEAST))}"
             if line and len(begin) + len(line) + 2 + len(part) > width:
                 lines.append(begin + line)
@@ -127,7 +128,7 @@ def shortened(text: str, width: int = 24) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    return text if len(text) <= width else "..." + text[3 - width :]
+    return text if len(text) <= width else "..." + text[3 - width :]  # with the dots
 
 
 def wrapped(text: str, width: int | None = None) -> list[str]:

@@ -73,4 +73,5 @@ def ask_all(
 
 def lags(tables: TablesOfReports) -> list[dict[str, Any]]:
     """Return the lag of each reader and topic over time, for the picture; at most sixty windows each."""
+    # Arbitrary: some three hundred lines of sixty windows, more than a picture shows.
     return tables.ask(LAGS, 20_000)[0]

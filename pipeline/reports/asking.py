@@ -62,6 +62,7 @@ def wanted_topics(selection: Selection, path: str, topics: Iterable[str]) -> lis
     there = set(topics)
     names_there = wanted_of(selection, there)
     if not names_there:
+        # What fits on a line or two.
         names = ", ".join(sorted(there)[:10])
         raise FileNotFoundError(f"{path} has no topic that is wanted; it has {names}: use --topic NAME")
     return names_there

@@ -12,7 +12,7 @@ from pipeline.rendering.text import formatted, size_text
 from pipeline.reports.answers import Report
 
 MOST_BARS: Final = 15  # what can be read in one picture; the tables have all
-MOST_TOPICS: Final = 4
+MOST_TOPICS: Final = 4  # with six keys each: what can be read in one picture
 MOST_LINES: Final = 8  # as many colours
 _WIDEST: Final = 32  # characters of a label
 
@@ -37,6 +37,7 @@ def _sizes(rows: Rows) -> Picture | None:
     if not rows:
         return None
     shown = rows[:MOST_BARS]
+    # Inches: the axis, and a line of small text for each bar; the same below.
     figure, axes = plots.figure(0.6 + 0.26 * len(shown))
     _bars(axes, [row["topic"] for row in shown], [row["bytes"] for row in shown], BLUE)
     for place, row in enumerate(shown):
@@ -59,6 +60,7 @@ def _skew(topics: Rows, partitions: Rows) -> Picture | None:
     for number, row in enumerate(shown):
         bars = [each["times_the_mean"] or 0 for each in partitions if each["topic"] == row["topic"]]
         places = [start + place for place in range(len(bars))]
+        # Nearly touching bars are a topic; a gap between topics grows with the picture.
         axes.bar(places, bars, 0.85, color=BLUE if number % 2 == 0 else ORANGE, linewidth=0)
         axes.text(start - 0.4, 1.04, _short(row["topic"]), transform=axes.get_xaxis_transform(), fontsize="small")
         start += len(bars) + max(1.0, 0.03 * sum(each["partitions"] for each in shown))
@@ -79,6 +81,7 @@ def _hot_keys(rows: Rows) -> Picture | None:
     shares: list[float] = []
     colours: list[str] = []
     for number, topic in enumerate(topics):
+        # The hottest six: MOST_TOPICS of them fill a picture.
         for row in [each for each in rows if each["topic"] == topic][:6]:
             names.append(
                 f"{_short(topic)}: {_short(formatted('key', row['key']) if row['key'] is not None else 'no key')}"

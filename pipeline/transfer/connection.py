@@ -68,6 +68,7 @@ class Connection:
         self._socket.sendall(self._requests.encode(key, version, request))
         try:
             while (frame := self._requests.frame()) is None:
+                # At most a megabyte at a time, as large responses come in pieces anyway.
                 data = self._socket.recv(min(self._requests.missing_bytes, 1 << 20))
                 if not data:
                     raise ConnectionError("the broker closed the connection")

@@ -106,7 +106,10 @@ def _options(manifest: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dic
     """Return options of `kafka_segments`; `starts`: source topic -> partition -> first offset, where known."""
     return {
         "columns": ",".join(
-            name for name in parquet.schema(producers=manifest.producers).names[7:] if name != "headers"
+            # Without the seven columns of Spark's own Kafka source.
+            name
+            for name in parquet.schema(producers=manifest.producers).names[7:]
+            if name != "headers"
         ),
         "includeHeaders": "true",
         "topics": ",".join(starts),

@@ -67,7 +67,7 @@ class _OpenFile:
             count = piece.stop - piece.start
             if self.parts and self.parts[-1][0] == partition and self.parts[-1][2] < first:
                 self.parts[-1][2] = last
-                self.parts[-1][3] += count
+                self.parts[-1][3] += count  # the count of [partition, first, last, count]
             else:
                 self.parts.append([partition, first, last, count])
 

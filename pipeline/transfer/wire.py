@@ -109,6 +109,7 @@ class Cluster:
             )
             for name, (count, configs) in topics.items()
         ]
+        # Kafka's clients wait as long (request.timeout.ms), here and below.
         answer = self.ask_any(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted, timeout_ms=30_000))
         for each in answer.topics:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
@@ -212,6 +213,7 @@ class Cluster:
 
     def producer_id(self) -> tuple[int, int]:
         """Return a new producer id and its epoch. Raises WireError."""
+        # Any: without a transactional id it has no effect.
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         for _ in self._tries():
             answer = self.ask_any(ApiKey.INIT_PRODUCER_ID, request)
@@ -239,6 +241,7 @@ class Cluster:
             if not waiting:
                 return
             self.refresh()
+        # What fits on a line.
         raise WireError(f"{', '.join(waiting[:5])} has no leader after {self._patience_s:.0f} s")
 
     def refresh_if_possible(self) -> None:

@@ -75,7 +75,7 @@ def message_indexes(data: bytes) -> tuple[list[int], bytes]:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(data) and shift < 35:
+    while at < len(data) and shift < 35:  # five bytes of seven bits: an INT32 has no more
         value |= (data[at] & 0x7F) << shift
         at += 1
         if not data[at - 1] & 0x80:

@@ -307,6 +307,7 @@ class Exercise:
     def log(self, topic: str = "t", partition: int = 0, *, committed: bool = False) -> list[Record]:
         """Return the data records of a partition; `committed`: only those that a `read_committed` consumer receives."""
         isolation: Isolation = "read_committed" if committed else "read_uncommitted"
+        # More than a scenario writes.
         records = self.cluster.topics[topic].partitions[partition].records(limit=10_000, isolation=isolation)
         return [record for record in records if not record.control]
 
@@ -320,7 +321,7 @@ class Exercise:
 
     def journal(self, client_id: str = "", api: str = "") -> list[JournalEntry]:
         """Return the requests of the exam, or of one client or API."""
-        query: JournalQuery = {"limit": 10_000}
+        query: JournalQuery = {"limit": 10_000}  # more than a scenario sends
         if api:
             query["api"] = api
         if client_id:
@@ -394,6 +395,7 @@ class Exercise:
         mine = set(wanted)
         values = [value for value in self.log_values(topic, partition) if value in mine]
         twice = sorted({value for value in values if values.count(value) > 1})
+        # A few of them identify the fault, here and below.
         self.require(not twice, f"in the log more than once: {', '.join(twice[:5])}")
         missing = [value for value in wanted if value not in set(values)]
         self.require(not missing, f"not in the log: {', '.join(missing[:5])}")

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from understudy.exam.exercise import NotExercised
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 30.0  # until the log has been read: the request timeout of Kafka's clients
 
 
 @dataclass(frozen=True)

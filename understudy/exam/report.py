@@ -69,6 +69,7 @@ def table(result: ExamResult) -> Iterator[str]:
     yield ""
     areas = list(dict.fromkeys(each.scenario.area for each in result.results))
     verdicts = [verdict for verdict in Verdict if result.count(verdict)]
+    # As most names of areas; a longer one moves its line.
     yield "  ".join(["AREA".ljust(14), *(verdict.value.upper() for verdict in verdicts)])
     for area in areas:
         cells = [

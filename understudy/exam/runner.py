@@ -257,12 +257,13 @@ def with_wire(
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:
     """Return the last requests, without successful routine ones; it includes those around a fault."""
     try:
-        entries = cluster.journal.find(limit=2_000)
+        entries = cluster.journal.find(limit=2_000)  # arbitrary: more than most scenarios send
     except UnderstudyError as error:
         return (f"the cluster does not answer: {error}",)
     shown = [each for each in entries if each.api not in ROUTINE or each.error or each.fault]
     met = [index for index, each in enumerate(shown) if each.fault]
     last = shown[-EVIDENCE:]
+    # Three before the fault show what it met; four at the end how the scenario ended.
     around = shown[max(met[0] - 3, 0) : met[0] + EVIDENCE - 3] if met else []
     if around and around[-1].id < last[0].id:
         return (*map(witnesses.line, around), "...", *map(witnesses.line, last[-4:]))

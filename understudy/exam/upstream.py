@@ -195,6 +195,7 @@ class UpstreamCluster:
 
     def end_transactions(self) -> None:
         """Abort transactions that a scenario left open, by producers with the same transactional ids."""
+        # More than a scenario sends.
         entries = self.proxy.journal.find(api="InitProducerId", limit=10_000)
         names = {str(entry.request["transactional_id"]) for entry in entries if entry.request["transactional_id"]}
         for name in sorted(names):

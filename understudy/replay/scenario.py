@@ -192,4 +192,5 @@ def _fate(failure: Failure) -> tuple[Any, ...]:
 
 def _some(names: Iterable[str]) -> str:
     listed = list(names)
+    # What fits on a line.
     return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")

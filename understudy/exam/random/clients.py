@@ -12,7 +12,7 @@ from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Consumer, Exercise, Producer
 from understudy.exam.random.history import History
 
-POLL_MS: Final = 200
+POLL_MS: Final = 200  # as in scenarios: longer than a response takes
 PRODUCER_OPTIONS: Final = frozenset({"acks", "compression", "linger_ms", "max_in_flight"})
 CONSUMER_OPTIONS: Final = frozenset({"group", "isolation", "protocol", "instance_id", "auto_commit"})
 Place = tuple[str, int]

@@ -65,6 +65,7 @@ def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
         return None
     clients = _clients(chance, chance.choice(casts), capabilities)
     about = faults.about(clients.values(), TOPICS)
+    # Two may meet; more than six would hide each other.
     kinds = chance.sample(faults.FAULTS, chance.randrange(2, 7))
     schedule_steps: list[Step] = []
     meeting: Sequence[str] = ()
@@ -105,6 +106,7 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
     protocol, isolation = chance.choice(protocols), chance.choice(isolations)
     static = "static_members" in capabilities and chance.random() < RARE
     automatic = chance.random() < RARE
+    # Mostly a batch for each send; 50 ms collect several sends.
     compression, linger_ms = chance.choice(CODECS), chance.choice((0, 0, 5, 50))
     security = next((name for name, need in SECURITY.items() if chance.random() < RARE and need in capabilities), "")
     clients: dict[str, dict[str, Any]] = {}

@@ -142,7 +142,7 @@ def _fault(**arguments: Any) -> list[Verb]:
 
 
 def _times(chance: Random) -> int:
-    return chance.choice((1, 1, 2, 4))
+    return chance.choice((1, 1, 2, 4))  # mostly once; 4 times is more than a library repeats at once
 
 
 def _some(chance: Random, about: About, table: Mapping[str, Any]) -> str | None:
@@ -170,6 +170,7 @@ def _silent_reply(chance: Random, about: About) -> list[Verb]:
 
 def _late(chance: Random, about: About) -> list[Verb]:
     where = chance.choice(("before", "after"))
+    # Below and above the request timeout, 2 s (REQUEST_TIMEOUT_MS).
     delay_ms = chance.choice((100, 500, 1_200, 2_500))
     return _fault(api=chance.choice(about.apis), delay_ms=delay_ms, where=where, times=_times(chance))
 
@@ -197,6 +198,7 @@ def _done_and_refused(chance: Random, about: About) -> list[Verb] | None:
 
 
 def _cut(chance: Random, about: About) -> list[Verb]:
+    # After the size field, within the first fields.
     return _fault(api=chance.choice(about.apis), bytes={"truncate": chance.randrange(4, 40)}, times=1)
 
 
@@ -207,6 +209,7 @@ def _drip(chance: Random, about: About) -> list[Verb]:
 
 
 def _throttled(chance: Random, about: About) -> list[Verb]:
+    # Hardly noticed, and several polls long.
     return _fault(api=chance.choice(about.apis), throttle_ms=chance.choice((100, 600)), times=_times(chance))
 
 
@@ -236,6 +239,7 @@ def _coordinator(chance: Random, about: About) -> list[Verb] | None:
     if not keys:
         return None
     kind, key = chance.choice(keys)
+    # Less than the request timeout: a load only delays.
     loading_ms = chance.choice((0, 300, 1_000))
     arguments = {"type": kind, "key": key, "broker": chance.choice(BROKERS), "loading_ms": loading_ms}
     return [{"verb": "coordinators move", "arguments": arguments}]
@@ -263,6 +267,7 @@ def _transaction(verb: str, **more: Any) -> Callable[[Random, About], list[Verb]
 
 
 def _clock(chance: Random, _about: About) -> list[Verb]:
+    # Two below and one above the session timeout (10 s), one above the transaction timeout (60 s).
     return [{"verb": "clock advance", "arguments": {"ms": chance.choice((1_000, 6_000, 12_000, 70_000))}}]
 
 

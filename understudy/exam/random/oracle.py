@@ -89,7 +89,7 @@ def _behind(whole: History, topic: str, partition: int) -> int:
         for each in whole.events
         if each.get("topic") == topic and each.get("partition") == partition and "offset" in each
     ]
-    return max(offsets, default=-1) + 1_000
+    return max(offsets, default=-1) + 1_000  # records that were lost may have been there
 
 
 def _add_end(whole: History, topic: str, partition: int) -> None:

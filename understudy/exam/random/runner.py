@@ -135,7 +135,7 @@ class RandomRunner(Runner):
 
 def wire_findings(exercise: Exercise) -> list[Finding]:
     """Return the rules of the wire of level MUST that were broken, without those that are broken in each run."""
-    entries = exercise.cluster.journal.find(limit=10_000)
+    entries = exercise.cluster.journal.find(limit=10_000)  # more than a schedule sends
     return [
         Finding(f"{WIRE}{each.entry.api}", str(each))
         for each in wire.problems(exercise.clients, entries, habits=False)
@@ -164,6 +164,7 @@ def diagram_of(cluster: Cluster, schedule: Schedule) -> str:
             for about in used:
                 if name in about:
                     return cluster.diagrams.show(**{name: about[name]}, limit=DIAGRAM).text
+        # The last request is enough: some of the newest are not the exam's.
         sent = [each for each in cluster.journal.find(limit=2_000) if (each.client_id or "").startswith("exam-")]
         return cluster.diagrams.show(connection=sent[-1].connection, limit=DIAGRAM).text if sent else ""
     except UnderstudyError as error:

@@ -33,6 +33,7 @@ class Line:
 
 
 def _records(chance: Random, _options: Mapping[str, Any], partitions: int) -> Fields:
+    # Mostly few records, so that steps of other clients come between them; mostly awaited.
     count, flush = chance.choice((1, 1, 2, 5, 12)), chance.random() < 0.6
     if chance.random() < 0.5:
         return {"partitions": [chance.randrange(partitions)] * count, "flush": flush}
