@@ -1,9 +1,11 @@
 """Several scenarios are played at a time, each on a cluster of its own."""
 
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
@@ -11,8 +13,8 @@ import pytest
 
 from understudy.client import Cluster
 from understudy.errors import ControlError, StartError, UnderstudyError, Unreachable
-from understudy.exam import runner
-from understudy.exam.driver import DriverProblem, NotSupported
+from understudy.exam import driver, runner
+from understudy.exam.driver import Driver, DriverHang, DriverProblem, NotStarted, NotSupported
 from understudy.exam.exercise import Exercise, NotExercised, Outcome, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.runner import Runner
@@ -101,7 +103,7 @@ def test_a_scenario_whose_steering_fails_twice_is_not_exercised() -> None:
         raise ControlError(500, "port 1 cannot be bound")
 
     (result,) = Runner(Silent, opened=opened).run(scenarios(1, play)).results
-    assert (result.verdict, opened.count) == (Verdict.NOT_EXERCISED, 3)
+    assert (result.verdict, opened.count) == (Verdict.NOT_EXERCISED, 2)
     assert "port 1 cannot be bound" in result.problem
 
 
@@ -117,6 +119,79 @@ def test_a_cluster_that_does_not_answer_is_replaced() -> None:
     result = Runner(Silent, opened=opened).run(scenarios(3, play))
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.NOT_EXERCISED, Verdict.PASS]
     assert (opened.count, len(plays)) == (4, 5)
+
+
+class Late(Silent):
+    """A driver whose n-th processes do not answer `hello` in time."""
+
+    def __init__(self, late: Collection[int], starts: Iterator[int]) -> None:
+        self.late, self.number = late, next(starts)
+
+    def hello(self) -> None:
+        """What a driver does that the machine does not let start."""
+        if self.number in self.late:
+            raise NotStarted("hello was not answered within 40 s")
+
+
+@pytest.mark.parametrize(
+    ("late", "verdicts"),
+    [
+        ({1}, [Verdict.PASS, Verdict.PASS]),
+        ({3}, [Verdict.PASS, Verdict.PASS]),
+        ({3, 4}, [Verdict.NOT_EXERCISED, Verdict.PASS]),
+    ],
+)
+def test_a_driver_that_does_not_start_is_no_verdict_on_the_library(late: set[int], verdicts: list[Verdict]) -> None:
+    """It is started once more, for its name (1, 2) and for a scenario; then the scenario is not exercised."""
+    starts = count(1) if 1 in late else count(2)
+    result = Runner(lambda: Late(late, starts), opened=Opened()).run(scenarios(2, lambda _exercise: None))
+    assert [each.verdict for each in result.results] == verdicts
+    assert ["hello" in each.problem for each in result.results] == [each is not Verdict.PASS for each in verdicts]
+
+
+def test_a_driver_that_ends_before_it_is_started_is_a_problem_of_the_driver() -> None:
+    """Only a `hello` that is late is none."""
+    runner = Runner(lambda: Driver([sys.executable, "-c", ""]), opened=Opened())
+    with pytest.raises(DriverProblem, match="ended"):
+        runner.introduce()
+
+
+def test_a_hello_that_is_late_is_another_problem_than_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same process: `hello` and any other command."""
+    monkeypatch.setattr(driver, "UNTIMED_S", 0.01)
+    with Driver([sys.executable, "-c", "import sys; sys.stdin.read()"]) as silent:
+        with pytest.raises(NotStarted):
+            silent.hello()
+        with pytest.raises(DriverHang) as hang:
+            silent.call("begin", producer="p")
+    assert not isinstance(hang.value, NotStarted)
+
+
+def test_a_cluster_that_does_not_start_leaves_one_scenario_out() -> None:
+    """If one has started before, only the machine is slow; if none has, the exam ends with the reason."""
+    opened, attempts = Opened(), count(1)
+
+    def play(exercise: Exercise) -> None:
+        if exercise.cluster is first[0]:
+            raise Unreachable("no answer within 30 s")
+
+    first = list[Cluster]()
+
+    @contextmanager
+    def opening() -> Iterator[Cluster]:
+        if next(attempts) == fails_at:
+            raise StartError("the server was not ready after 120 s")
+        with opened() as cluster:
+            first.append(cluster)
+            yield cluster
+
+    fails_at = 2
+    result = Runner(Silent, opened=opening).run(scenarios(3, play))
+    assert [each.verdict for each in result.results] == [Verdict.NOT_EXERCISED, Verdict.PASS, Verdict.PASS]
+    assert "not ready" in result.results[0].problem
+    fails_at, attempts = 1, count(1)
+    with pytest.raises(StartError):
+        Runner(Silent, opened=opening).run(scenarios(3, play))
 
 
 def test_a_start_that_fails_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:

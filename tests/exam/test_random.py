@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy.client import Cluster
 from understudy.exam.command import main
-from understudy.exam.driver import Driver
+from understudy.exam.driver import Driver, NotStarted
 from understudy.exam.random import files, oracle, play, shrink
 from understudy.exam.random.draw import CASTS, NEEDS, drawn
 from understudy.exam.random.faults import FAULTS
@@ -71,6 +73,22 @@ def test_the_honest_client_passes(random_cluster: Cluster) -> None:
     """The positive control: what a correct client does is no finding."""
     result, runner = judged(random_cluster, of_seed(HONEST_SEED))
     assert (result.verdict, result.problem, runner.findings) == (Verdict.PASS, "", {})
+
+
+def test_a_driver_that_does_not_start_is_no_finding(random_cluster: Cluster) -> None:
+    """After its name is known, `hello` is late: the schedule is played once more, and then not exercised."""
+    starts = count(1)
+
+    class Late(InProcess):
+        def hello(self) -> None:
+            if next(starts) > 1:
+                raise NotStarted("hello was not answered within 40 s")
+            super().hello()
+
+    runner = RandomRunner(Late, opened=lambda: nullcontext(random_cluster))
+    (result,) = runner.run([runner.scenario(of_seed(HONEST_SEED), "random/20")]).results
+    assert (result.verdict, next(starts)) == (Verdict.NOT_EXERCISED, 4)
+    assert "hello was not answered" in result.problem
 
 
 def test_a_planted_fault_is_found_saved_and_played_again(

@@ -34,6 +34,10 @@ class DriverHang(DriverProblem):
     """No answer arrived in time."""
 
 
+class NotStarted(DriverProblem):
+    """`hello` was not answered in time: the process has not started yet, which is no verdict on its library."""
+
+
 class NotSupported(Exception):
     """The library does not support the command."""
 
@@ -120,9 +124,11 @@ class Driver:
         self.library, self.version, self.capabilities = "", "", frozenset[str]()
 
     def hello(self) -> None:
-        """Return the library's name, version and capabilities. Raises DriverProblem."""
+        """Return the library's name, version and capabilities. Raises DriverProblem, NotStarted."""
         try:
             hello = self.call("hello", protocol=VERSION)
+        except DriverHang as error:
+            raise NotStarted(str(error)) from error
         except (CallError, NotSupported) as error:
             raise DriverProblem(f"hello has to be answered with a result: {error}") from error
         if hello.get("protocol") != VERSION:

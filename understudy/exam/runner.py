@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from understudy.client import Cluster, start
-from understudy.errors import ControlError, UnderstudyError, Unreachable
+from understudy.errors import ControlError, StartError, UnderstudyError, Unreachable
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
 from understudy.exam import security, wire, witnesses
-from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
+from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotStarted, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import STEERING, Scenario
@@ -27,7 +27,7 @@ JOBS: Final = 6
 """Number of scenarios played in parallel. Most of the time they wait for the library."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
-UNSTEERED: Final = "the cluster did not do what the scenario needs"
+UNSTEERED: Final = "the cluster or the driver did not do what the scenario needs"
 WITHOUT_FAULTS: Final = frozenset(
     {"consumers/open-transaction", "consumer-protocol/plain", "groups/plain", "transactions/exactly-once-copy"}
 )
@@ -74,7 +74,13 @@ class Runner:
         self._ended = threading.Event()
 
     def introduce(self) -> Library:
-        """Start the driver once, for its name and capabilities. Raises DriverProblem."""
+        """Start the driver, for its name and capabilities; once more if it does not start. Raises DriverProblem."""
+        try:
+            return self._introduced()
+        except NotStarted:
+            return self._introduced()
+
+    def _introduced(self) -> Library:
         with self.driver() as driver:
             driver.hello()
             try:
@@ -99,45 +105,55 @@ class Runner:
         lock = threading.Lock()
         self._ended.clear()
 
+        def following() -> Scenario | None:
+            with lock:
+                return next(waiting, None)
+
+        def keep(result: Result) -> None:
+            with lock:
+                results[result.scenario.id] = result
+                report(result)
+
         def job() -> None:
-            scenario: Scenario | None = None
-            while not self._ended.is_set():
-                with self.opened() as cluster, self._ending():
-                    versions.add(cluster.info().as_version)
-                    again, scenario = scenario, None
-                    while not self._ended.is_set():
-                        with lock:
-                            each = again or next(waiting, None)
-                        if each is None:
-                            return
-                        result = self._judged(cluster, each, capabilities)
-                        unsteered = result.problem.startswith(UNSTEERED)
-                        if unsteered and again is None:
-                            scenario = each  # once more, on another cluster
-                            break
-                        again = None
-                        with lock:
-                            results[each.id] = result
-                            report(result)
-                        if unsteered:
-                            break
+            scenario, again = following(), False
+            while scenario is not None and not self._ended.is_set():
+                try:
+                    with self.opened() as cluster, self._ending():
+                        versions.add(cluster.info().as_version)
+                        usable = True
+                        while scenario is not None and usable and not self._ended.is_set():
+                            result = self._judged(cluster, scenario, capabilities)
+                            usable = not result.problem.startswith(UNSTEERED)
+                            again = not (usable or again)  # once more, on another cluster
+                            if not again:
+                                keep(result)
+                                scenario = following()
+                except StartError as error:
+                    if not versions or scenario is None:
+                        raise
+                    keep(Result(scenario, Verdict.NOT_EXERCISED, f"{UNSTEERED}: {error}"))
+                    scenario, again = following(), False
 
         began = time.monotonic()
-        if jobs == 1:
-            job()
-        else:
-            with ThreadPoolExecutor(jobs, "exam") as pool, self._ending():
-                running = [pool.submit(job) for _ in range(jobs)]
-                for each in wait(running, return_when=FIRST_EXCEPTION).done:
-                    each.result()
+        self._in_parallel(job, jobs)
         played = tuple(results[each.id] for each in chosen)
         return ExamResult(library, __version__, versions.pop(), played, time.monotonic() - began, jobs)
 
+    def _in_parallel(self, job: Callable[[], None], jobs: int) -> None:
+        """Run several of a job, until one of them fails."""
+        if jobs == 1:
+            job()
+            return
+        with ThreadPoolExecutor(jobs, "exam") as pool, self._ending():
+            running = [pool.submit(job) for _ in range(jobs)]
+            for each in wait(running, return_when=FIRST_EXCEPTION).done:
+                each.result()
+
     def _judged(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
-        """Return the result; that the cluster does not answer any more is no verdict on the library."""
+        """Return the result; that cluster or driver do not answer on a slow machine is no verdict on the library."""
         try:
             return self.judge(cluster, scenario, capabilities)
-        except Unreachable as error:
+        except (NotStarted, Unreachable) as error:
             return Result(scenario, Verdict.NOT_EXERCISED, f"{UNSTEERED}: {error}")
 
     def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
@@ -187,6 +203,8 @@ class Runner:
             return weaker, str(violation), evidence_of(cluster)
         except CallError as error:
             return failed, f"the library reports an error: {error}", evidence_of(cluster)
+        except NotStarted as error:
+            return Verdict.NOT_EXERCISED, f"{UNSTEERED}: {error}", ()
         except DriverHang as error:
             return Verdict.FAIL, f"the library does not return: {error}", evidence_of(cluster)
         except DriverProblem as error:

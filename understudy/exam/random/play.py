@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
-from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError
+from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError, NotStarted
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.random import steps
 from understudy.exam.random.administration import Administrator
@@ -131,9 +131,11 @@ class Play:
 
     @contextmanager
     def _watched(self, what: str, name: str) -> Iterator[None]:
-        """Write down that a call did not return, or that the driver ended. Raises Ended."""
+        """Write down that a call did not return, or that the driver ended. Raises Ended; NotStarted is passed on."""
         try:
             yield
+        except NotStarted:
+            raise
         except DriverHang as error:
             self.history.write("hung", name or "driver", call=f"{what}: {error}")
             raise Ended from error

@@ -70,6 +70,9 @@ class ConfluentJS extends KafkaJS {
         heartbeatInterval: o.heartbeat_interval_ms, maxWaitTimeInMs: 100, readUncommitted: o.isolation === 'read_uncommitted',
       },
       'fetch.error.backoff.ms': 50,
+      rebalance_cb: (event, partitions) => {
+        if (event.code === Confluent.ErrorCodes.ERR__REVOKE_PARTITIONS) c.inbox.drop(partitions);
+      },
     });
     this.consumers.set(o.name, c);
   }
