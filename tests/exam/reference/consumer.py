@@ -280,7 +280,13 @@ class ReferenceConsumer:
                 aborted.remove(each)
             if self._is_visible(batch, open_aborted):
                 records += [
-                    record_json(*place, self._offset(batch, index, record), self._key(record), record.value)
+                    record_json(
+                        (*place, self._offset(batch, index, record)),
+                        self._key(record),
+                        record.value,
+                        record.timestamp_ms,
+                        record.headers,
+                    )
                     for index, record in enumerate(read_records(batch))
                     if record.offset >= self.positions[place] or "delivers-whole-batches" in self.mutations
                 ]

@@ -146,7 +146,10 @@ class ShareMember:
                 break
             at += batch.size
             acquired = (each for each in read_records(batch) if each.offset in mine)
-            records += [record_json(*place, each.offset, each.key, each.value) for each in acquired]
+            records += [
+                record_json((*place, each.offset), each.key, each.value, each.timestamp_ms, each.headers)
+                for each in acquired
+            ]
         return records
 
     # --- acknowledging -----------------------------------------------------------------------------------------------
