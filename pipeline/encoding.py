@@ -20,11 +20,17 @@ LOG_APPEND_TIME: Final = 1
 BATCH_BYTES: Final = 500_000
 """Maximum size of a new batch with several records, before compression: below every default limit."""
 _FARTHEST: Final = 1000
-"""Maximum gap between the offsets of two records in a batch, as a record's delta has 32 bits."""
+"""Maximum gap between the offsets of two records in a batch, as a record's delta has 32 bits.
+
+Arbitrary, far below that.
+"""
 _NUMBERS_BYTES: Final = 40
-"""Maximum size of a record's numbers, besides its key, value and headers."""
+"""Maximum size of a record's numbers, besides its key, value and headers.
+
+Five varints of 5 bytes, the timestamp of 10, and the attributes: 36, rounded up.
+"""
 _HEADER_BYTES: Final = 10
-"""Maximum size of a header's two lengths."""
+"""Maximum size of a header's two lengths: varints of 5 bytes each."""
 _EMPTY: Final = pa.scalar(b"", pa.large_binary())
 
 Ints = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 Decode = Callable[[Any], Iterator[tuple[str, pa.RecordBatch]]]
 """Returns the rows of a piece with the names of their tables; a function of a module, since workers import it."""
-_FILE_ROWS: Final = 1_000_000
+_FILE_ROWS: Final = 1_000_000  # arbitrary: memory has to hold them
 
 
 class Piece(NamedTuple):

@@ -11,9 +11,9 @@ from pipeline.decoding.varints import PADDING, Bytes
 from pipeline.directory import Segment
 from pipeline.locations import Location, open_file
 
-CHUNK_BYTES: Final = 8 * 1024 * 1024
+CHUNK_BYTES: Final = 8 * 1024 * 1024  # arbitrary: few reads, and bounded memory
 PROBE_BYTES: Final = 4096
-"""Bytes of a segment's end that are checked first: zeros there are rare."""
+"""Bytes of a segment's end that are checked first: a page of the file system, as zeros there are rare."""
 
 
 class Range(NamedTuple):

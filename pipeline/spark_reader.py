@@ -21,7 +21,7 @@ from pipeline.workers import run
 SMALL_BYTES: Final = 8 << 20
 """Up to this size this process decodes the pieces sooner than Spark starts the tasks."""
 _JOB_BYTES: Final = 4 << 30
-"""Input of one job."""
+"""Input of one job: arbitrary, so that progress is visible."""
 _MEANTIME_BYTES: Final = 1 << 30
 """This process decodes larger pieces no sooner than Spark starts."""
 

@@ -26,7 +26,7 @@ UNREADABLE = (BadFrame, IndexError, KeyError, ValueError, struct.error)
 """Exceptions when a message is read that does not follow the schema of its version."""
 _KEYS = frozenset(int(api.key) for api in APIS)
 _START = struct.Struct(">hhi")
-_SMALL_BYTES = 256
+_SMALL_BYTES = 256  # below _SHORTEST_RECORDS of the journal, from which a part counts as records
 
 
 def is_known(header: RequestHeader) -> bool:

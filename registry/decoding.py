@@ -23,10 +23,10 @@ from registry.names import DEFAULT_CONTEXT, context_of
 from registry.reading import resolved
 from registry.state import State, Version
 
-_PATIENCE_S = 5
-_MOST_DECODERS = 200
-_MOST_BYTES = 1024 * 1024
-_MOST_SUBJECTS = 5
+_PATIENCE_S = 5  # below the 30 s for which the command waits
+_MOST_DECODERS = 200  # arbitrary: more schemas than a test has
+_MOST_BYTES = 1024 * 1024  # arbitrary: decoding a larger value would delay all clients
+_MOST_SUBJECTS = 5  # named of one schema: more would not be read
 _ID, _GUID = 0, 1
 Files = Mapping[tuple[str, str | None], tuple[str, Schema]]
 """Side and topic (``None``: all topics) -> the name of a file and its schema."""

@@ -42,13 +42,16 @@ CALM_LIMIT_MS = 180_000
 GRACE_MS = 60_000
 """Time after the last fault within which a process may still fail because of it: the longest of clients' timeouts."""
 _SETTLED_MS = 3_000
-"""How long nothing may be left to do before the program counts as done."""
+"""How long nothing may be left to do before the program counts as done.
+
+Arbitrary, as long as a usual heartbeat interval.
+"""
 _UNKNOWN_MS = 15_000
 """How long groups may take to form, or to commit for the first time, until they do not count any more."""
-_LOOK_MS = 250
+_LOOK_MS = 250  # arbitrary: virtual time, short beside _SETTLED_MS
 _COLLECT_S = 60
 """Virtual time between two garbage collections: when they happen may have an effect on a program."""
-_MOST_CLOSES = 20
+_MOST_CLOSES = 20  # arbitrary: more connections than a process closes in turn
 _HARMLESS: Mapping[tuple[str, type], str] = {
     ("MessageAccumulator._pop_batch.<locals>.cb", KeyError): "aiokafka drops a batch twice when its producer has failed"
 }

@@ -13,9 +13,12 @@ from simulator.result import Result
 from simulator.run import Run, run
 from simulator.shrink import Shrinking
 
-_SHOWN = 20
+_SHOWN = 20  # lines of each kind: a screen
 _SHRINKING_S = 110
-"""Real time for a run that breaks a promise and all that shrink it, the last one included."""
+"""Real time for a run that breaks a promise and all that shrink it, the last one included.
+
+Arbitrary, below the two minutes that a command may take in CI.
+"""
 _AFTER_MS = 5_000
 """Virtual time after the first broken promise within which a run with fewer faults has to break one."""
 

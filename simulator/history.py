@@ -16,7 +16,10 @@ from simulator.ownership import Ownership
 LAST_EPOCH = 32_766
 """The highest epoch that a producer may get; the one above it is reserved for fencing (KIP-360)."""
 LATEST_US = 20_000_000
-"""Time after which a request that was given up has arrived, if it ever does."""
+"""Time after which a request that was given up has arrived, if it ever does.
+
+Longer than _MOST_LATE_US and a client's timeout together.
+"""
 PATIENCE_MS = 6_000
 """The session timeout of members of consumer and share groups, and the rebalance timeout."""
 Place = tuple[str, int]

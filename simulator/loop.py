@@ -16,9 +16,12 @@ from typing import Any, NoReturn
 
 from simulator.program import CURRENT, Program, owner, refuse
 
-_RESOLUTION_S = 1e-6
+_RESOLUTION_S = 1e-6  # a microsecond, the unit of the run's times
 _MOST_TURNS = 200_000
-"""Iterations of the loop without a pause after which it counts as spinning."""
+"""Iterations of the loop without a pause after which it counts as spinning.
+
+Arbitrary, far more than a run needs between two pauses.
+"""
 _TIMELESS_TURNS, _TURN_S = 2_000, 200e-6
 """Iterations without a pause that take no time, and how long a further one takes: a program that polls in a busy loop,
 as the producer of aiokafka does at times, goes on when its timers are due."""

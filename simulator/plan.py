@@ -53,9 +53,12 @@ FREEZE, REBALANCE, EVICTION, QUOTA = "freeze", "rebalance", "eviction", "quota"
 OUTAGE, LEADERLESS, HANDOVER = "outage", "no leader", "handover"
 """Faults of :mod:`simulator.program_faults`."""
 _OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
-"""Ranges of the mean time between two faults, of which a seed has one."""
+"""Ranges of the mean time between two faults, of which a seed has one.
+
+Often enough that faults meet, seldom enough that clients recover between them.
+"""
 _QUIET_MS = 1_500
-"""Time from the start of a run until its first fault."""
+"""Time from the start of a run until its first fault: clients have started and written by then."""
 
 
 @dataclass(frozen=True, slots=True)

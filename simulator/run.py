@@ -43,7 +43,7 @@ from simulator.workload import (
 from simulator.worlds import Worlds
 from storage.files import MemoryFiles
 
-BROKERS = 3
+BROKERS = 3  # as many as replicas in production
 VARIED = {
     "transactional.id.expiration.ms": ("604800000", "5000"),
     "transaction.remove.expired.transaction.cleanup.interval.ms": ("2000",),

@@ -15,8 +15,8 @@ from simulator.trace import Trace
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
-_MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200
-_LATEST_MS = 60_000
+_MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200  # two screens
+_LATEST_MS = 60_000  # as long as the longest of clients' timeouts
 _BEFORE_US, _AFTER_US = 6_000_000, 3_000_000
 """How much of the run is drawn before and after the moment."""
 _WORLD = "faults, the test"

@@ -14,13 +14,13 @@ from simulator.program import LIBRARIES, SEVERED, Program, Unsimulated, short_pa
 RESTART_MS = 1_000
 """Time from the failure of a process until its supervisor starts it again."""
 CLEANUP_MS = 5_000
-"""Time that the tasks of a process get when its main coroutine has returned."""
+"""Time that the tasks of a process get when its main coroutine has returned: arbitrary, time to close connections."""
 TERMINATION_MS = 30_000
 """Time that a process gets for a clean stop before it is killed, as in Kubernetes."""
 RECOVERY_MS = 60_000
 """Time within which processes run again after the last fault, or are seen to fail over and over."""
-_LOOK_MS = 100
-_MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000
+_LOOK_MS = 100  # arbitrary, short beside RESTART_MS
+_MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000  # some rounds of a consumer's or producer's loop; without any, three seconds
 _TOGETHER_MS = (200, 2_000, 8_000)
 """How long a new instance runs beside the old one, of which each replacement has one."""
 _FROZEN_MS, _MOST_OF_OTHER = 15_000, 100

@@ -11,7 +11,7 @@ PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
 DEFAULT_PAUSE_S = "10"
-_LONGEST_PAUSE_S = 86_400
+_LONGEST_PAUSE_S = 86_400  # a day
 _LONGEST_BUCKET_S = 31_622_400  # a leap year
 
 

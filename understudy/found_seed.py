@@ -12,11 +12,11 @@ from understudy.fault_kinds import FAULTS
 from understudy.seeds import ChildFailed, can_fork, outcomes
 from understudy.simulation import Main, Outcome, play
 
-_SHRINKING_S = 45
+_SHRINKING_S = 45  # arbitrary: below a minute, which a test that fails may take
 _AFTER_MS = 5_000
 """Virtual time after the first finding within which a run with fewer faults has to have one."""
-_STORY = 40
-_BLOCKS = 2_000
+_STORY = 40  # lines: a screen
+_BLOCKS = 2_000  # arbitrary: half a megabyte, enough to move what follows
 
 
 @dataclass(frozen=True, slots=True)

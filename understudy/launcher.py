@@ -18,7 +18,7 @@ from understudy.serve import variable_of
 
 START_PATIENCE_S = 120.0
 """Time limit for the start of a server, which takes half a second: a busy machine is waited for."""
-STOP_PATIENCE_S = 5.0
+STOP_PATIENCE_S = 5.0  # arbitrary: a stop takes tenths of a second
 TOKEN = "--control-token"  # noqa: S105 - the option's name
 
 

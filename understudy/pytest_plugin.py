@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.client import Cluster
     from understudy.options import StartOptions
 
-LONGEST_NAME = 180
+LONGEST_NAME = 180  # below the 255 bytes of a file name, with a suffix
 ENDING_PATIENCE_S = 1.0
 """For a server that does not answer: time within which its process may turn out to have ended."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.client import Cluster
     from understudy.shared import Shared
 
-IDLE_LIMIT = 4
+IDLE_LIMIT = 4  # arbitrary: sets of options that tests use in turn
 CONFLICT = 409
 SHAREABLE = frozenset({"brokers", "topics", "settings", "as_version", "for_tests", "seed", "schema_registry"})
 """Options of `understudy.start` that `POST /v1/clusters` has."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EVERY_MS = {"watch": 2000, "follow": 500}
 """Pauses between two requests."""
 FIRST_ROWS = 20
-"""Number of journal requests with which `--follow` starts."""
+"""Number of journal requests with which `--follow` starts: a screen."""
 Ask = Callable[[Mapping[str, Any]], Any]
 Row = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from understudy.simulation import Outcome
 
-_PIECE = 1 << 16
+_PIECE = 1 << 16  # what a pipe of Linux holds
 Play = Callable[[int], Outcome]
 
 

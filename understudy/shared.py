@@ -38,7 +38,7 @@ from understudy.version import __version__
 PROGRAM = "understudy shared"
 LINGER_S = 2.0
 """How long a server without users runs on, for the next process of a test run."""
-_MESSAGE_BYTES = 65_536
+_MESSAGE_BYTES = 65_536  # more than a message has; one read takes it
 _DESCRIPTION = (
     "Make a cluster in the server that the test processes of this machine and user share; the first one starts it. "
     "The cluster ends with this process. Options that the shared server does not have start a server, as `serve` does."

@@ -32,9 +32,9 @@ from understudy.transport import Address, AsyncTransport
 
 _PAUSE_S = 0.1  # of virtual time, between two looks
 _SHOWN = 5  # records in an error message
-_BATCH = 1_000
+_BATCH = 1_000  # arbitrary: records that are read at once
 _MISSING, _CONFLICT = 404, 409
-_STORY = 20_000
+_STORY = 20_000  # all lines that a trace keeps
 Main = Callable[["Simulation"], Coroutine[Any, Any, Any]]
 
 

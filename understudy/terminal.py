@@ -34,7 +34,7 @@ EXPENDABLE = (
 """Columns that are left out, in this order, if a table does not fit; JSON has them."""
 SPARE: Mapping[str, Sequence[str]] = {"timeline": ("citation", "epoch_after", "state_after", "api")}
 """The same for lists within a response that have their own order. Remaining text has ``WHOLE`` characters."""
-WHOLE = 24
+WHOLE = 24  # arbitrary: most names are shorter
 WIDTH_OF_A_REQUEST, WIDE = 130, 110
 """Characters of a followed request with all columns and names of usual length; of an event without its rule."""
 RIGID = frozenset({"error", "state", "event", "state_after", "member_id"})
@@ -49,7 +49,7 @@ HIDDEN: Mapping[str, frozenset[str]] = {
 DIAGRAM = "diagrams show"
 BARS = "▁▂▃▄▅▆▇█"
 LATEST = 20
-"""Number of latest values of a series in a table."""
+"""Number of latest values of a series in a table: what fits on a line."""
 GOOD, BUSY, BAD = "green", "yellow", "red"
 ALARMING: Mapping[str, Any] = {"up": False, "fenced": True, "stopped": True, "leader": -1}
 STATES: Mapping[str, str] = {

@@ -38,7 +38,7 @@ _QUOTA_TYPES: Mapping[str, str] = {
     CONTROLLER_MUTATION_RATE: "CONTROLLER_MUTATION",
 }
 """Key of a quota -> ``ClientQuotaType``."""
-_MOST_KNOWN = 10_000  # entities whose usage is kept: clients choose their ids freely
+_MOST_KNOWN = 10_000  # entities whose usage is kept: clients choose their ids freely; arbitrary, more than a test has
 _ABSENT = ""  # no entity has this name; None is that of the default entity
 _Pair = tuple[str | None, str | None]
 """User and client id."""

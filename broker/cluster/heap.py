@@ -15,7 +15,10 @@ from broker.time.clock import soon
 _TRIM_BYTES = 32 * 1024 * 1024
 """Less than this is never returned, because returned memory has to be mapped again, page by page."""
 _KEPT_MS = 5000
-"""How long freed memory beyond that is kept for the next batches, by the machine's time."""
+"""How long freed memory beyond that is kept for the next batches, by the machine's time.
+
+Arbitrary, longer than a reset between two tests.
+"""
 _KEPT_BYTES = 128 * 1024 * 1024
 """The most that glibc keeps free at the end of its heap."""
 _MMAP_BYTES = 32 * 1024 * 1024

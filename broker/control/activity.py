@@ -18,9 +18,12 @@ from protocol.deferred import dataclass
 from protocol.paths import errors
 
 STEP_MS, STEPS = 2000, 60
-"""The length of a step of the window, and the number of steps."""
+"""The length of a step of the window, and the number of steps: two minutes, in steps as wide as can be seen."""
 _MOST_READ, _MOST_READ_FIRST = 5000, 500
-"""The maximum number of requests that one poll decodes, and that the first poll does."""
+"""The maximum number of requests that one poll decodes, and that the first poll does.
+
+Arbitrary, and few at first, so that the page appears soon.
+"""
 _SOON = 2
 """The number of steps without a poll after which the next one counts as a page's first."""
 _MOST_LEFT = 20_000

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _STEP = 64
-"""The number of samples in a part of a family, between two pauses."""
+"""The number of samples in a part of a family, between two pauses.
+
+Few, so that clients do not wait; asking the clock at each would cost more.
+"""
 _PARTITION = ("topic", "partition")
 _OFFSET = ("consumergroup", "topic", "partition")
 

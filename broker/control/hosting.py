@@ -33,9 +33,15 @@ _log = Logger(__name__)
 FIRST = "1"
 """The id of the cluster of the command line."""
 _MOST = 1000
-"""A bound for programs that forget to delete their clusters."""
+"""A bound for programs that forget to delete their clusters.
+
+Arbitrary, as each has descriptors and memory.
+"""
 _MOST_ENDED, _MOST_ENDED_BYTES = 32, 64 * 1024 * 1024
-"""How many ended clusters are kept for their reports, and how large their journals are together."""
+"""How many ended clusters are kept for their reports, and how large their journals are together.
+
+Arbitrary, as reports are read soon after a test, and memory has to be bounded.
+"""
 _CHECKS = 4
 """How often a lease is checked: it ends after at most a quarter more than its time."""
 _LAST_TURNS = 4

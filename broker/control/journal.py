@@ -35,9 +35,12 @@ _A_TIME_FROM = 10**11
 _GLANCES, _GLANCED_BYTES = 64, 1024 * 1024
 """The number of entries, or bytes, examined between two pauses; decoding pauses after each entry."""
 _MOST_IDS = 16
-"""The maximum number of ids of a topic in a search: each reset creates another id."""
+"""The maximum number of ids of a topic in a search: each reset creates another id.
+
+Arbitrary, as older ones are rarely searched.
+"""
 _RUN = 1000
-"""The number of matching entries that are sorted between two pauses."""
+"""The number of matching entries that are sorted between two pauses: arbitrary, so that clients do not wait long."""
 Look = Callable[[Raw], bool]
 Place = tuple[Raw, dict[int, Connection]]
 _ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FRAME_BYTES, _ANSWER_BYTES, _FAULT = 0, 1, 3, 4, 5, 6, 7, 8, 9

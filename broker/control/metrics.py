@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from broker.control.hosting import Hosted
 
 _STEP = 64
-"""The number of partitions between two pauses."""
+"""The number of partitions between two pauses.
+
+Few, so that clients do not wait; asking the clock at each would cost more.
+"""
 
 
 @answers("metrics")

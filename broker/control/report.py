@@ -41,7 +41,7 @@ _SEARCHED = 10
 _SEARCHED_AT_LEAST = 200  # so that a short report does not consist of polls alone
 _MOST_SUBJECTS = 50  # as many as in a list of refusals
 _MOST_NAMES = 20
-"""The maximum number of hints about names that do not exist."""
+"""The maximum number of hints about names that do not exist: arbitrary, more would not be read."""
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
 """The number of transactional ids drawn, and of requests in each diagram; one group or producer is drawn too."""
 _A_TIME_FROM = 10**11

@@ -31,7 +31,7 @@ _LEAST_IDLE_MS = 60_000
 _RESERVED_IDS = (ZERO_UUID, UUID(int=1))
 _MOST_INSTANCES = 16_384
 """ClientMetricsManager.CACHE_MAX_SIZE: the least recently used instance is evicted first."""
-_NEVER_MS = -(1 << 40)
+_NEVER_MS = -(1 << 40)  # 34 years before 1970, earlier than every clock
 
 Configs = Mapping[tuple[int, str], Mapping[str, str]]
 """(resource type, name) -> its dynamic configs, as in the metadata image."""

@@ -21,7 +21,10 @@ _UNLIMITED = 1 << 20  # more than a process of ours can use
 _TRIED = (1 << 20, 65_536, 10_240, 4096)
 """Limits to try if the system reports no limit, or refuses the one that it reports: macOS grants 10,240."""
 SPARE = 8
-"""Descriptors held in reserve, to be closed when no other is left."""
+"""Descriptors held in reserve, to be closed when no other is left.
+
+Arbitrary, as several clients may connect in one turn.
+"""
 _MOMENTARY = 24
 """Descriptors for files that are open for a moment: a checkpoint of each directory, an answer of the control plane."""
 _MOST_FILES = 512

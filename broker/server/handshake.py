@@ -21,7 +21,10 @@ _LINGER_MS = 2000
 _NOT_TLS = frozenset({"wrong version number", "http request", "record layer failure", "packet length too long"})
 """OpenSSL's reasons if the first bytes are not those of TLS."""
 _MOST_FAREWELLS = 64
-"""The maximum of sockets of refused clients that stay open; further clients get no alert."""
+"""The maximum of sockets of refused clients that stay open; further clients get no alert.
+
+Arbitrary, each takes a descriptor.
+"""
 _FOREVER_S = 86_400.0
 """asyncio's own handshake timeout, never reached because `understudy.partial.frame.timeout.ms` is shorter."""
 

@@ -19,7 +19,8 @@ from broker.time.wakeups import Wakeup
 
 T = TypeVar("T")
 _TURNS_BETWEEN = 64  # turns of the loop in a push between two checks whether its caller has given up
-_TOGETHER = 100  # parts of one request that run concurrently
+# Parts of one request that run concurrently; arbitrary, so that a large request does not make thousands of tasks.
+_TOGETHER = 100
 
 
 stopwatch_ns = time.perf_counter_ns

@@ -10,7 +10,7 @@ from pipeline.audits.sidecar_files import is_brokers
 from pipeline.rendering.text import plain
 
 ROWS_KEPT: Final = 1000
-"""Rows that are kept of each check, in order; the count covers all of them."""
+"""Rows that are kept of each check, in order; the count covers all of them: arbitrary, more would not be read."""
 
 
 @dataclass(frozen=True, slots=True)

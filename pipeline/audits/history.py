@@ -62,7 +62,7 @@ READ_COLUMNS: Final = tuple(_BATCH.names)
 ORDERED: Final = (*READ_COLUMNS, *_NEIGHBOURS.names)
 """Columns that do not depend on the producer."""
 ROWS: Final = 1 << 16
-"""Rows that are processed together."""
+"""Rows that are processed together: arbitrary, memory has to hold their columns."""
 
 _KINDS: Final = (
     ("crc", re.compile(r"checksum mismatch$")),

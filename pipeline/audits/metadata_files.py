@@ -33,7 +33,7 @@ METADATA_FAULTS: Final = pa.schema(
 _BROKEN: Final = (RecordsError, struct.error, IndexError, ValueError, OverflowError)
 _VERSIONS: Final = {0, 1}
 _MOST: Final = 20
-"""Maximum number of differences that are reported of a snapshot."""
+"""Maximum number of differences that are reported of a snapshot: arbitrary, examples are enough."""
 
 Snapshots = dict[tuple[int, int], str]
 """End offset and epoch of each snapshot -> its file name."""

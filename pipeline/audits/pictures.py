@@ -15,10 +15,10 @@ from pipeline.rendering import plots
 from pipeline.rendering.plots import BLUE, DAY_MS, ORANGE, PLAIN, RED, WINDOWS, Picture, span_text, when
 from pipeline.rendering.text import counted, shortened
 
-MOST_PARTITIONS: Final = 8  # a row of the picture each
+MOST_PARTITIONS: Final = 8  # a row of the picture each; more do not fit on a screen
 MOST_TRANSACTIONS: Final = 400  # narrower bars than a pixel cannot be seen
 MOST_BATCHES: Final = 4000  # an SVG of some hundred KB
-MOST_TOPICS: Final = 8
+MOST_TOPICS: Final = 8  # arbitrary: more shades cannot be distinguished
 COLOURS: Final = {"COMMIT": BLUE, "ABORT": ORANGE, "open": RED}
 _REST: Final = 0.03
 """Space after the last batch, as a share of the time shown."""

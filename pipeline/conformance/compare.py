@@ -15,7 +15,10 @@ _TIMES: Final = 2
 """A latency or number of requests that changed by a smaller factor is not reported."""
 _LEAST_MS: Final = 1.0
 _LEAST_REQUESTS: Final = 10
-"""Minimum difference in requests; with fewer requests, latencies are not compared either."""
+"""Minimum difference in requests; with fewer requests, latencies are not compared either.
+
+Arbitrary, with fewer every run differs.
+"""
 
 Row = Mapping[str, Any]
 

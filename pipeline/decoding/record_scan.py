@@ -25,14 +25,14 @@ _LANE_COST: Final = 0.1
 _MANY: Final = 8192
 """...which pay off from this number of records on."""
 
-_LANE_RECORDS: Final = 64
+_LANE_RECORDS: Final = 64  # arbitrary: many lanes for each batch, and a start that costs little beside them
 _MOST_STEPS: Final = 16 * _LANE_RECORDS
 """Steps of a lane before its batch is walked record by record."""
 _LEAST_SIZE: Final = 6
 """Minimum size of a record's fields, each of one byte."""
 _WINDOW_BYTES: Final = 4096  # in which a lane looks for its first record
 _HOPS: Final = 4
-"""Consecutive plausible records that are required before a lane starts."""
+"""Consecutive plausible records that are required before a lane starts: fewer meet by chance."""
 
 
 def find_records(data: Bytes, starts: Positions, stops: Positions, counts: Positions) -> Places:

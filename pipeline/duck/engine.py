@@ -12,7 +12,7 @@ from pipeline.audits.engine import EngineError, hash_of_name
 from pipeline.duck.dialect import FUNCTIONS, SETTINGS, in_duckdb
 
 TABLE_ROWS: Final = 1_000_000
-"""Larger tables stay in the Parquet files in which they come."""
+"""Larger tables stay in the Parquet files in which they come: arbitrary, memory has to hold them."""
 
 
 class DuckEngine:

@@ -18,7 +18,7 @@ __all__ = ["EARLIEST", "LATEST", "Member", "TopicReader", "no_broker", "read_com
 
 _PARTITION_BYTES: Final = 1 << 20  # max.partition.fetch.bytes of Kafka's consumer
 _WAIT_MS: Final = 250  # of all brokers together, so that a record is shown within half a second
-_PAUSE_S: Final = 0.1
+_PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 _MOST_TRIES: Final = 30  # three seconds with these pauses: an election takes less
 _READ_COMMITTED: Final = 1
 

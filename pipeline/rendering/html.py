@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from pipeline.rendering.text import formatted, is_number
 
 MOST_ROWS: Final = 50
-"""Maximum number of rows of a table on a page."""
+"""Maximum number of rows of a table on a page: arbitrary, what is scrolled through; `--json` has them all."""
 
 
 def page(template: str, title: str, summary: str, **values: Any) -> str:

@@ -9,7 +9,7 @@ from pipeline.rendering.text import counted, plain
 from pipeline.reports.asking import TablesOfReports
 
 ROWS_KEPT: Final = 1000
-"""Rows that are kept of each report, in order; the count covers all of them."""
+"""Rows that are kept of each report, in order; the count covers all of them: arbitrary, more would not be read."""
 LAGS: Final = """
   SELECT run, era, reader, topic, at_ms, sum(lag) AS lag FROM lag_windows
   GROUP BY run, era, reader, topic, at_ms ORDER BY at_ms

@@ -41,7 +41,7 @@ _KEYS: Final = pa.schema(
         pa.field("keys", pa.list_(pa.string())),
     ]
 )
-_KEYS_KEPT, _RANGES_WITH_KEYS = 20, 100
+_KEYS_KEPT, _RANGES_WITH_KEYS = 20, 100  # arbitrary: the default of --top, and what memory bears
 _FIELDS: Final = ("path", "types", "is_null", "example")
 
 

@@ -9,10 +9,13 @@ from typing import Any, Final, NoReturn
 from pipeline.values.texts import sound
 
 MOST_PATHS: Final = 500
-"""Maximum paths of one value: objects that are used as maps have a path for every key."""
+"""Maximum paths of one value: objects that are used as maps have a path for every key.
+
+Arbitrary, more than a type has fields.
+"""
 MOST_DEPTH: Final = 20  # of a value: deeper ones are summarized, as a self-reference has no end
 EXAMPLE: Final = 40  # characters, so that a path and its example fit on a line
-EXAMPLE_OF_A_KEY: Final = 60
+EXAMPLE_OF_A_KEY: Final = 60  # characters: keys are short, and a line has space for so many
 _REGISTRY_HEAD: Final = 5
 """A zero byte and the schema id, as the serializers of schema registries write them."""
 LEAVES: Final = "array<struct<path:string,types:array<string>,is_null:boolean,example:string>>"

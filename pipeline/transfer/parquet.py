@@ -22,7 +22,7 @@ FILE_BYTES: Final = 256 << 20
 """Arrow data per file: 50 to 250 MB when compressed."""
 ROW_GROUP_ROWS: Final = 128 * 1024  # of small records some ten MB: what a reader of Parquet skips or loads as a whole
 ROW_GROUP_BYTES: Final = 64 << 20
-"""Arrow data per row group, which writers and readers hold in memory."""
+"""Arrow data per row group, which writers and readers hold in memory: arbitrary, four to a file."""
 
 
 def schema(*, producers: bool, values: Sequence[str] = ()) -> pa.Schema:

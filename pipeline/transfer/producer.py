@@ -11,7 +11,7 @@ from protocol.records.batch import RecordBatch, increment_sequence
 
 PATIENCE_S: Final = 120.0
 """Time for which a batch is retried, like `delivery.timeout.ms`."""
-_PAUSE_S: Final = 0.1
+_PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 _LONGEST_PAUSE_S: Final = 2.0
 _CRC_AT, _PRODUCER_AT = 17, 43  # positions in a batch (core D.4)
 RETRIABLE: Final = frozenset(

@@ -25,8 +25,8 @@ from protocol.records.batch import batches
 from protocol.topic_names import complaint_of
 
 EARLIEST, LATEST = -2, -1
-FETCH_BYTES: Final = 16 << 20
-_PAUSE_S: Final = 0.1
+FETCH_BYTES: Final = 16 << 20  # arbitrary, large so that few requests are needed, and held in memory
+_PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 _MOST_THROTTLED: Final = 100  # times in turn: a quota that is never met again is an error
 _MOVING: Final = frozenset(
     {

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pipeline.values.formats import AVRO, Schema
 
-_PATIENCE_S: Final = 30
+_PATIENCE_S: Final = 30  # as long as Kafka's clients wait for a response
 _MOST_DEEP: Final = 32  # references of references: a circle would not end
 _NOT_FOUND: Final = 404
 

@@ -14,7 +14,7 @@ from protocol.records.errors import RecordsError
 from protocol.records.records import ControlType, Record, build_batch, control_key, read_records
 from protocol.uvarint import read_uvarint, uvarint
 
-_VALUES_PER_BATCH = 1000
+_VALUES_PER_BATCH = 1000  # arbitrary: far below the size of the largest batch
 _KEY = struct.Struct(">hh")  # version and type of a control record
 
 

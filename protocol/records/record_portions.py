@@ -12,11 +12,11 @@ from protocol.records.compression import Buffer, pieces
 from protocol.records.errors import DecompressedTooLargeError, MalformedRecordsError
 
 _LONG: Final = 64 * 1024
-"""Size in bytes from which on a record is yielded in parts."""
+"""Size in bytes from which on a record is yielded in parts: arbitrary, shorter ones are cheap to hold."""
 _SHORT: Final = 4 * 1024  # of a long record that is passed on at once
 _NARROW: Final = 0x7F
 """Largest varint of one byte."""
-_SHORTEST_RUN: Final = 16
+_SHORTEST_RUN: Final = 16  # fewer are not worth the search
 _LONGEST_RUN: Final = 4096
 """Records of one shape that are compared at once: fewer are faster one by one, more do not become cheaper."""
 _LONGEST_PAUSE: Final = 256

@@ -17,12 +17,12 @@ _SHORTEST_MEMBER: Final = 26
 """Bytes of two trailers and a header: with no more in its buffer, Java does not try a further member."""
 _BUFFER: Final = 8 * 1024
 """As large as the buffer that Kafka gives to ``GZIPInputStream`` (``GzipCompression``)."""
-_PIECE: Final = 32 * 1024
+_PIECE: Final = 32 * 1024  # arbitrary: what is held beside the result
 _ALL_BITS: Final = 0xFFFF_FFFF
 
 _FRAME_HEADER: Final = 7  # of an lz4 frame without content size: magic, flags, block size, checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
-_BLOCK_LENGTH: Final = 0x7FFF_FFFF
+_BLOCK_LENGTH: Final = 0x7FFF_FFFF  # without the bit of an uncompressed block
 _LENGTH: Final = struct.Struct("<I")
 
 

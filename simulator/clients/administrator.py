@@ -19,7 +19,7 @@ _CHANGED = {"metadata.version": (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)}
 _FEATURES = (
     METADATA_VERSION, SHARE_VERSION, ELR_VERSION, "group.version", "transaction.version", "streams.version",
 )  # fmt: skip
-_TRIES = 50
+_TRIES = 50  # with pauses some ten seconds, longer than the faults
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from simulator.history import Place
 
 HEADER_BYTES = 61  # of a batch (core D.4)
 SESSION_TIMEOUT_MS = 6_000  # group.min.session.timeout.ms: sessions end within a run
-REBALANCE_TIMEOUT_MS = 6_000
+REBALANCE_TIMEOUT_MS = 6_000  # as the session's, so that neither waits for the other
 HEARTBEAT_US = 1_500_000  # a quarter of the session, so that one lost heartbeat does not end it
-FETCH_WAIT_MS = 400
+FETCH_WAIT_MS = 400  # close to fetch.max.wait.ms of Kafka's clients, 500
 Records = list[tuple[int, bytes]]
 
 

@@ -25,7 +25,7 @@ from simulator.history import LAST_EPOCH, Place, Sent, Transaction
 
 TIMEOUT_MS = 10_000
 """Transaction timeout; short, so that abandoned transactions end within the run."""
-_PRODUCE_WAIT_MS = 3_000
+_PRODUCE_WAIT_MS = 3_000  # below the clients' timeout, so that the broker's code arrives
 _EXPIRES_MS = 4_500
 """Less than the runs' shortest transactional.id.expiration.ms."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_MAP_ENTRIES: Final = int(134_217_728 * 0.9 / 24)
 """`log.cleaner.dedupe.buffer.size` x `io.buffer.load.factor` / 24 bytes an entry."""
 _MOST_RECORDS: Final = 1_000_000
-"""Most records in a batch that is compacted."""
+"""Most records in a batch that is compacted: arbitrary, memory has to hold them."""
 _YIELD_INTERVAL_BYTES: Final = 64 * 1024
 """Most bytes that are processed between two yields: some milliseconds, in which no request is served."""
 _WHOLE_KEY: Final = 32  # a digest has a byte more, so that no key equals one

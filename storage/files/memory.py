@@ -22,7 +22,7 @@ _ADOPT_FROM = 16 * 1024
 """Appends of at least this many bytes are kept as they are. Copying fewer takes less than 2 us."""
 _ADOPT_SHARE = 2
 """... unless they are less than half of the object whose memory they would keep alive."""
-_FIRST_BLOCK = 256
+_FIRST_BLOCK = 256  # arbitrary: three small batches
 _LAST_BLOCK = 64 * 1024
 """Blocks for smaller appends double between these: thousands of files of a cluster stay almost empty."""
 _NO_BLOCK = memoryview(b"")

@@ -15,7 +15,10 @@ from storage.ownership import remove_partition_directory
 from storage.producers.rules import ProducerRules
 
 _SEGMENTS_IN_USE: Final = 64
-"""Closed segments whose indexes are kept in memory, over all logs."""
+"""Closed segments whose indexes are kept in memory, over all logs.
+
+Arbitrary, older segments are read one after another.
+"""
 
 SYNC_EVERY: Final = "every"
 SYNC_ROLL: Final = "roll"

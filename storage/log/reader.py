@@ -48,7 +48,10 @@ class TimestampAnswer(NamedTuple):
 
 TimestampSearch = Generator[None, None, TimestampAnswer | None]
 _AT_ONCE: Final = 256 * 1024
-"""Most decompressed bytes of a batch whose records are read in one step."""
+"""Most decompressed bytes of a batch whose records are read in one step.
+
+Arbitrary, larger ones are read in portions, so that others are served.
+"""
 _UNLIMITED: Final = 2**63
 
 

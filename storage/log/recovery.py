@@ -43,7 +43,7 @@ from storage.log.segment import (
 from storage.producers.state import ProducerStates
 
 _WINDOW: Final = 1024 * 1024
-"""Bytes of a segment that are checked together."""
+"""Bytes of a segment that are checked together: arbitrary, few reads and bounded memory."""
 
 
 class OldRecordsError(RuntimeError):

@@ -37,7 +37,7 @@ SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFI
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 _SPAN = Struct(">qi11xi")  # base offset, length field, last offset delta
-_SPAN_SIZE = 27
+_SPAN_SIZE = 27  # bytes up to the last offset delta of a batch, its end
 _SHORTEST = BATCH_HEADER_SIZE - 12  # of a length field, which does not count offset and itself
 _WINDOW = 8192
 """Bytes that are read together when batch headers are walked: about two index intervals."""

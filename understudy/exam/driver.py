@@ -21,7 +21,7 @@ UNTIMED_S: Final = 40.0
 """Limit for a command without `timeout_ms`: a library may try to connect for 30 s before it reports a failure."""
 PIPE_CHARACTERS: Final = 1_000
 """Length of a command that fits every system's pipes without a reader, in any encoding."""
-LAST_LINES: Final = 20
+LAST_LINES: Final = 20  # of a driver's output: what identifies an error
 ENDED_S: Final = 1.0
 """How long to read after the driver's end. A child outside its process group may keep the pipe open."""
 

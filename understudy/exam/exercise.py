@@ -15,11 +15,11 @@ from understudy.exam.level import Level
 from understudy.options import FaultOptions, JournalQuery
 from understudy.results import JournalEntry, Record
 
-TIMEOUT_MS: Final = 15_000
-REQUEST_TIMEOUT_MS: Final = 2_000
+TIMEOUT_MS: Final = 15_000  # arbitrary: several times a client's timeouts in the exam
+REQUEST_TIMEOUT_MS: Final = 2_000  # short, as many scenarios wait for it
 EXPIRY_MS: Final = 3_000
 """How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
-RETRY_S: Final = 0.1
+RETRY_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,

@@ -22,11 +22,11 @@ from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_vi
 from understudy.version import __version__
 
 PLAYS: Final = 3
-"""How often a failing scenario is played before it counts as failed."""
+"""How often a failing scenario is played before it counts as failed: one failure may be the machine's."""
 JOBS: Final = 6
 """Number of scenarios played in parallel. Most of the time they wait for the library."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
-EVIDENCE: Final = 14
+EVIDENCE: Final = 14  # lines: what fits below a verdict
 UNSTEERED: Final = "the cluster or the driver did not do what the scenario needs"
 WITHOUT_FAULTS: Final = frozenset(
     {"consumers/open-transaction", "consumer-protocol/plain", "groups/plain", "transactions/exactly-once-copy"}

@@ -24,10 +24,10 @@ TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
 CREATED_TOPIC: Final = "made"
 """The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
-PATIENCE_S: Final = 120.0
-REACHED_S: Final = 20.0
-PAUSE_S: Final = 0.1
-REPLICAS: Final = 3
+PATIENCE_S: Final = 120.0  # elections and reassignments of a cluster in use
+REACHED_S: Final = 20.0  # for the first response
+PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
+REPLICAS: Final = 3  # as many as production has, and as the exam's brokers
 OFFERS: Final = frozenset({"clock"})
 """Steering of scenarios that is available: time passes, although it cannot be advanced."""
 

@@ -18,16 +18,19 @@ from understudy.results import JournalEntry
 LIMIT: Final = 10_000
 """Requests of a scenario that are looked at. A client that sends more is in a storm."""
 CROSSING_US: Final = 300_000
-"""A request that arrives within this time of a response may have been sent before the client read it."""
+"""A request that arrives within this time of a response may have been sent before the client read it.
+
+Arbitrary, for slow clients on loaded machines.
+"""
 REFUSED_PER_S: Final = 30
 """Refused requests of one API, with one error, within a second: with a back-off of 50 ms there are at most 20."""
 IDLE_PER_S: Final = 60
-"""Fetches without records, or Metadata, within a second."""
+"""Fetches without records, or Metadata, within a second: arbitrary, more than a client needs that polls every 50 ms."""
 SECOND_US: Final = 1_000_000
 NEVER_US: Final = 2**63
-REPEATED: Final = 10
+REPEATED: Final = 10  # arbitrary: fewer may be the attempts of one call
 HASTY: Final = 10
-"""Fetches in a row that wait for nothing and bring nothing."""
+"""Fetches in a row that wait for nothing and bring nothing: arbitrary, a few may follow a seek or a rebalance."""
 FINAL: Final = frozenset(
     {
         "CLUSTER_AUTHORIZATION_FAILED",

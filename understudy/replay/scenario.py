@@ -13,7 +13,7 @@ from understudy.replay.occasions import Fault, Occasions
 from understudy.replay.start import Start
 from understudy.replay.verdict import ENDED
 
-_RECORDS_PER_STEP = 1000
+_RECORDS_PER_STEP = 1000  # arbitrary: a step is one body of the control plane, of 8 MB at most
 _KEPT = {"retention.ms": "-1"}
 """For all topics: records keep their timestamps, which may be old."""
 _INTERNAL = {"group": "__consumer_offsets", "transactional_id": "__transaction_state"}

@@ -18,7 +18,10 @@ _log = Logger(__name__)
 MISSING_MS = 60_000
 """How long an unknown key id causes no further refresh (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
 _MOST_MISSING, _LONGEST_ID = 16, 1000
-"""The maximum of unknown key ids remembered, and of their length: clients choose the ids freely."""
+"""The maximum of unknown key ids remembered, and of their length: clients choose the ids freely.
+
+`MISSING_KEY_ID_CACHE_MAX_ENTRIES` and `MISSING_KEY_ID_MAX_KEY_LENGTH`.
+"""
 _TIMEOUT_S = 10
 """A login waits for it, and has to fail before its client gives up, after 30 s by default."""
 _MOST_BYTES = 1024 * 1024

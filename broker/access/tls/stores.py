@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MAGIC = 0xFEEDFEED  # of JKS; a PKCS12 store begins with an ASN.1 sequence
 _KEY, _CERTIFICATE = 1, 2
 _WHITENER = b"Mighty Aphrodite"
-_SHA1_BYTES = 20
+_SHA1_BYTES = 20  # 160 bits
 _EXTRA = "stores of other types than PEM need the package cryptography: pip install 'understudy-kafka[security]'"
 
 

@@ -30,7 +30,10 @@ POLLS = frozenset(
 """APIs that clients call all the time; successful calls are omitted, unless the query has ``polls``."""
 _HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
-"""The number of requests that are read for each one shown."""
+"""The number of requests that are read for each one shown.
+
+Most requests of a consumer are polls, which are left out.
+"""
 _FRAME, _ANSWER = 5, 6
 Producer = tuple[int, int]
 """Producer id and epoch."""

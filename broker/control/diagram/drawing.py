@@ -7,12 +7,12 @@ from typing import NamedTuple
 from control_api.answers.diagrams import Lane, Shape, ShapeKind, Step
 from control_api.times import local_time
 
-HEAD = 64
+HEAD = 64  # pixels of a lane's title and its detail
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
 """In pixels: left margin of the lanes, width of a lane, height of a row, height of a line of text."""
 _LABEL_CHARACTERS, _REASON_CHARACTERS = 48, 70
 """The minimum line length, in characters, of a label, and of the reason below a refusal."""
-_TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
+_TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30  # as many as fit into the width of a lane
 _CHARACTER = 6.6
 """The width of a character of labels in pixels; the font is monospaced."""
 _TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000

@@ -14,9 +14,12 @@ from control_api.spelling import plain
 from protocol.deferred import dataclass
 
 _MOST_IN_TURN = 20
-"""The maximum number of steps back in which an equal offset commit is searched for folding."""
+"""The maximum number of steps back in which an equal offset commit is searched for folding.
+
+Arbitrary, more than clients that commit in turn.
+"""
 _GAP_MS = 5000
-"""The shortest pause that is drawn as a gap."""
+"""The shortest pause that is drawn as a gap: arbitrary, longer than usual poll and heartbeat intervals."""
 _MOST_APPENDS = 3  # drawn of one request; the others are counted in one line
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 

@@ -8,9 +8,12 @@ from control_api.times import local_time
 _TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000
 _INDENT = 13  # a time of day and a space
 _COLUMN = 9
-"""The distance of two lanes, in characters."""
+"""The distance of two lanes, in characters: narrow, as ten lanes must fit on a line."""
 _WIDEST = 110
-"""The width of labels beside the lanes, in characters; longer ones are wrapped."""
+"""The width of labels beside the lanes, in characters; longer ones are wrapped.
+
+With the lanes, what a wide terminal shows.
+"""
 
 
 def text(title: str, lanes: Sequence[Lane], steps: Sequence[Step]) -> str:

@@ -31,7 +31,7 @@ FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 2000, 30_000, 0.2
 REPLICATED_WITHIN_MS = 30_000
 """The timeout of Kafka's Produce to the queue (``ShareGroupDLQStateManager``)."""
 _COPIED_BYTES = 1 << 20
-"""Largest read of a source log."""
+"""Largest read of a source log: arbitrary, as it is held in memory."""
 _TOPIC_CONFIGS: Mapping[str, str | None] = {
     "errors.deadletterqueue.group.enable": "true",
     "message.timestamp.type": "CreateTime",

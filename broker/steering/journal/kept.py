@@ -16,9 +16,12 @@ from protocol.records.batch import (
 from protocol.uvarint import uvarint
 from protocol.writers import Parts
 
-_MOST_HEADS = 4096
+_MOST_HEADS = 4096  # batches of a message whose headers are kept: 250 KB at most
 _SHORTEST_RECORDS = 512
-"""The size below which a part of a fetch response is not a record set."""
+"""The size below which a part of a fetch response is not a record set.
+
+Arbitrary, as keeping fewer bytes whole costs less than a tuple of pieces.
+"""
 
 WITH_RECORDS = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})
 """The APIs whose responses have record sets, which are omitted if they are large."""

@@ -34,7 +34,7 @@ APIS = frozenset(
 )
 """The APIs whose messages have secret fields or values of settings."""
 _UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError)
-_SHORTEST = 8
+_SHORTEST = 8  # api key, version and correlation id
 
 
 def is_readable(frame: bytes | bytearray) -> bool:

@@ -27,14 +27,14 @@ from broker.time.clock import stopwatch_ns
 from protocol.errors import ErrorCode
 
 WHOLE_BYTES = 2048
-"""Messages up to this size are kept whole, with their records."""
+"""Messages up to this size are kept whole, with their records: arbitrary, most requests of tests are smaller."""
 ANSWERED, BEING_SERVED = "answered", "is being served"
 """Outcomes of a request; any other outcome is the reason why it got no response."""
 ENTRY_BYTES = 300
 """Bytes that an entry takes beside its messages."""
 
 _AT_ONCE = 64
-"""The number of small requests that are added together."""
+"""The number of small requests that are added together: arbitrary, so that the bounds are checked seldom."""
 MOST_TOPIC_NAMES = 10_000
 """The maximum number of topic names kept by id. Those of existing topics are in the metadata too."""
 

@@ -22,7 +22,7 @@ from broker.steering.journal.files import LineFiles, finish_left
 from broker.steering.journal.lines import About, Handed, line
 
 SIZE_BYTES = 8  # of the length before each message in the pipe
-_NICE = 5  # a busy broker has priority; the server bounds the backlog
+_NICE = 5  # a busy broker has priority; the server bounds the backlog; half of the usual 10
 
 
 class Begin(NamedTuple):

@@ -21,7 +21,7 @@ _DEPARTURES = frozenset(reason.kind for reason in DEPARTURES)
 SENTENCES = {reason.kind: reason.sentence for reason in (*DEPARTURES, *OFFSETS_GONE, UNLOADED)}
 """Event -> what happened to the member or to the committed offset, as the end of a sentence."""
 MOST_PLACES = 100
-"""The maximum number of partitions that an event names."""
+"""The maximum number of partitions that an event names: arbitrary, more would not be read."""
 _REFUSALS = Refusals(ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNSTABLE_OFFSET_COMMIT, *COORDINATOR_CODES)
 REBALANCE, JOINED = REBALANCE_BEGUN.kind, ALL_JOINED.kind
 _BEGINNINGS = frozenset({REBALANCE, NEW_EPOCH.kind, REASONS[State.STABLE].kind})

@@ -15,7 +15,7 @@ from understudy.exam.random import files, schedule
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import Scenario
 
-SEEDS: Final = range(1, 21)
+SEEDS: Final = range(1, 21)  # arbitrary: some minutes
 PATIENCE: Final = 0.5
 """Half of the usual time for answers: all faults end within two seconds."""
 

@@ -48,11 +48,11 @@ SECURITY: Final[Mapping[str, str]] = {"tls": "tls", "password": "sasl_plain"}
 """How clients connect, where not in the clear -> the capability that a library needs for it."""
 RARE: Final = 0.2
 """Share of the schedules with static members, with automatic commits, with TLS, with passwords."""
-LENGTH: Final = (12, 24)
-FAULT_SHARE: Final = 0.35
+LENGTH: Final = (12, 24)  # steps: enough for faults to meet, few to read
+FAULT_SHARE: Final = 0.35  # of the steps: about two steps of clients for each fault
 MET_SHARE: Final = 0.8
 """Share of the faults after which a step comes that meets them."""
-KILL_SHARE: Final = 0.03
+KILL_SHARE: Final = 0.03  # of the steps: in less than half of the schedules
 CLOSED_SHARE: Final = 0.3
 """Share of the schedules in which the application ends while faults are still there."""
 

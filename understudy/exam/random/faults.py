@@ -7,7 +7,10 @@ from typing import Any, Final
 
 BROKERS: Final = (1, 2, 3)
 LASTS_MS: Final = (300, 700, 1_200, 2_000)
-"""How long a fault lasts: then a timer ends it, even if a call of the library still waits."""
+"""How long a fault lasts: then a timer ends it, even if a call of the library still waits.
+
+Up to the request timeout of the exam.
+"""
 UNDO: Final = {
     "brokers kill": "brokers start",
     "brokers stop": "brokers start",

@@ -24,7 +24,7 @@ from understudy.exam.scenario import STEERING
 if TYPE_CHECKING:
     from understudy.exam.upstream import UpstreamCluster
 
-PATIENCE_S: Final = 15.0
+PATIENCE_S: Final = 15.0  # more than a session timeout (10 s)
 LEAST_POLLS: Final = 50
 """And how often it is polled at least: on a busy machine the time alone proves nothing."""
 ELSEWHERE_S: Final = 30.0
@@ -33,7 +33,10 @@ ELSEWHERE_S: Final = 30.0
 LOCK_S: Final = 31
 """One second longer than share.record.lock.duration.ms."""
 LAST_SHARES: Final = 4
-"""How often a share group is polled at the end, for records that were reported as done."""
+"""How often a share group is polled at the end, for records that were reported as done.
+
+Arbitrary, one brings what is left.
+"""
 GHOST_S: Final = 1.0
 """After this time a member whose program is gone is removed from its group, as by its session timeout."""
 

@@ -24,8 +24,8 @@ from understudy.exam.verdicts import Result, Verdict
 DIAGRAM: Final = 60
 """Requests in a diagram: two screens."""
 PLAYS: Final = 5
-"""How often a schedule with a finding is played in total."""
-TIMEOUT_MS: Final = 4_000
+"""How often a schedule with a finding is played in total: arbitrary, to separate rare findings from constant ones."""
+TIMEOUT_MS: Final = 4_000  # arbitrary: two request timeouts
 SETTINGS: Final = {
     **OPTIONS["settings"],
     "broker.session.timeout.ms": 1_000,

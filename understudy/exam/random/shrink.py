@@ -9,8 +9,8 @@ from understudy.exam.random.schedule import Schedule, Step
 
 DOUBT: Final = 0.1
 """Probability of leaving a step in although it is not needed, because the finding did not occur in any play."""
-MOST_PLAYS: Final = 8
-LIMIT_S: Final = 180.0
+MOST_PLAYS: Final = 8  # arbitrary: each play takes seconds
+LIMIT_S: Final = 180.0  # three minutes, as long as a developer waits
 
 
 def plays_of(rate: float) -> int:

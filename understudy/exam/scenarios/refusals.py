@@ -14,7 +14,7 @@ from understudy.exam.scenarios.consumers import SKIPPED, read_twenty
 from understudy.exam.scenarios.values import numbered
 
 FINAL = "Reports the error, and does not report the record as written."
-STILL_REFUSED_MS = 8_000
+STILL_REFUSED_MS = 8_000  # the delivery timeout and EXPIRY_MS, with a second to spare
 
 
 def slug(code: str) -> str:

@@ -21,7 +21,7 @@ ABOUT: Final = re.compile(r"auth|sasl|credential|token|password|certificate|ssl|
 """What an error must mention so that an application, or its log, points to the cause."""
 REPORTED = "Reports that the authentication failed, and leaves further attempts to the application."
 LOCKED = "The cause, and an account that is locked after too many attempts."
-PAUSE_S: Final = 0.25
+PAUSE_S: Final = 0.25  # arbitrary: short beside a session
 ROUNDS: Final = 30
 """Pauses that last two and a half sessions in total. The client's clock cannot be advanced."""
 

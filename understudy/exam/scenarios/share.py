@@ -11,7 +11,7 @@ from understudy.exam.scenarios.values import numbered
 from understudy.exam.share_consumer import ShareConsumer, share_consumer
 
 NEEDS = "share_groups"
-COUNT: Final = 5
+COUNT: Final = 5  # few enough to be acknowledged one by one
 LOCK_S: Final = 31
 """One second longer than share.record.lock.duration.ms."""
 AGAIN = "Repeats the request if the error is retriable, looks up the leader or coordinator, and rejoins if necessary."

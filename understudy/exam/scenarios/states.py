@@ -12,7 +12,7 @@ from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
 from understudy.exam.scenarios.consumers import SKIPPED, check_latest, check_read
 from understudy.exam.scenarios.values import numbered
 
-SOON_S = 5.0
+SOON_S = 5.0  # arbitrary: for a commit that was sent when the consumer closed
 OWN_TOPIC = "made"
 """A topic that a case creates."""
 

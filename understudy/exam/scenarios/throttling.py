@@ -7,7 +7,7 @@ from understudy.exam.scenarios.connection import check_written
 from understudy.exam.scenarios.consumers import read_twenty
 from understudy.exam.scenarios.values import numbered
 
-THROTTLE_MS = 1_500
+THROTTLE_MS = 1_500  # below the request timeout of 2 s, and far above a response's time
 QUIET_MS = 1_200
 """Part of the throttle time before which the next request is too early; the rest allows for clocks and networks."""
 WAITS = "Sends nothing on this connection until throttle_time_ms has passed."

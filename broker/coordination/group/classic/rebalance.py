@@ -28,7 +28,10 @@ from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMem
 from protocol.messages.sync_group import SyncGroupResponse
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""Session timeout of a new member until its first join phase ends: it cannot send heartbeats before."""
+"""Session timeout of a new member until its first join phase ends: it cannot send heartbeats before.
+
+GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS.
+"""
 
 
 def member_timer(group: ClassicGroup, member_id: str) -> Hashable:

@@ -18,7 +18,10 @@ THROTTLED_FROM = 2
 """Smallest delivery count from which records are delivered in small portions."""
 _STATES = frozenset(map(int, RecordState))
 _FEW_LOCKS = 64
-"""Number of noted locks up to which ended ones are not removed early."""
+"""Number of noted locks up to which ended ones are not removed early.
+
+Arbitrary, a walk through so few costs nothing.
+"""
 
 
 class ShareSettings(NamedTuple):
