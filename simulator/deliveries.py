@@ -12,7 +12,10 @@ from typing import Self
 
 Place = tuple[str, int]
 SLACK_US = 4_000_000
-"""Time after a fault of a broker in which partitions may still change their leader and be loaded."""
+"""Time after a fault of a broker in which partitions may still change their leader and be loaded.
+
+Arbitrary, below a client's timeout.
+"""
 
 
 @dataclass(eq=False, slots=True)

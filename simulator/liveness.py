@@ -7,7 +7,7 @@ from simulator.loop import sleep_ms
 from simulator.workload import Workload
 
 CALM_MS = 12_000
-"""Time after the faults within which each client must succeed."""
+"""Time after the faults within which each client must succeed: two of the clients' timeouts, and an election."""
 
 
 async def check_liveness(world: World, workload: Workload) -> None:

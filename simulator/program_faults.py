@@ -22,13 +22,22 @@ _QUOTAS: tuple[tuple[str, float], ...] = (
 )
 """Quotas of each client id, low enough for throttling by seconds."""
 _GAPS_MS = (0, 3_000, 8_000)
-"""Times between the starts of two brokers after an outage, of which each has one."""
+"""Times between the starts of two brokers after an outage, of which each has one.
+
+At once, or as long as a restart and a session timeout take.
+"""
 _LEADERLESS_MS = 15_000
 """How long partitions are without a leader, besides the duration of the fault: longer than producers try to send."""
 _LOOK_MS, _MOST_LOOKS = 5, 600
-"""How often the right moment is looked for in a transaction, or between two; and the most times."""
+"""How often the right moment is looked for in a transaction, or between two; and the most times.
+
+Three seconds in all, as transactions are short.
+"""
 _HANDOVERS_MS = (3_000, 12_000)
-"""How long a transaction is held while a process ends and starts again, of which each has one."""
+"""How long a transaction is held while a process ends and starts again, of which each has one.
+
+Below and above the session timeout of most groups, 10 s.
+"""
 
 
 class Story(Protocol):

@@ -52,11 +52,17 @@ VARIED = {
 """Broker setting -> values, of which each run has one."""
 VARIED_OF_STREAMS = {STANDBYS: ("0", "1"), "group.streams.initial.rebalance.delay.ms": ("0", "1000")}
 GRACE_MS = 10_000
-"""Time after the last fault until brokers and clients must have recovered."""
+"""Time after the last fault until brokers and clients must have recovered: two of the clients' timeouts."""
 SCAN_MS = 4_000
-"""Time within which a coordinator finds and aborts a transaction that has timed out."""
+"""Time within which a coordinator finds and aborts a transaction that has timed out.
+
+Its interval in these runs, and as much to spare.
+"""
 DRAIN_MS, MOST_DRAINS = 5_000, 24
-"""Interval between the checks whether the copiers are done, and the most checks."""
+"""Interval between the checks whether the copiers are done, and the most checks.
+
+Two minutes in all, after which a copier hangs.
+"""
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
 """Fetch rounds of the share group's last member: how many without records end it, and the most."""
@@ -346,7 +352,7 @@ def kinds_of(seed: int) -> frozenset[str]:
 
 def run(
     seed: int,
-    minutes: float = 0.5,
+    minutes: float = 0.5,  # many short runs find more than a long one, and are read sooner
     only: Collection[int] | None = None,
     kinds: Collection[str] | None = None,
     data_dir: Path | None = None,

@@ -22,7 +22,10 @@ RECOVERY_MS = 60_000
 _LOOK_MS = 100  # arbitrary, short beside RESTART_MS
 _MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000  # some rounds of a consumer's or producer's loop; without any, three seconds
 _TOGETHER_MS = (200, 2_000, 8_000)
-"""How long a new instance runs beside the old one, of which each replacement has one."""
+"""How long a new instance runs beside the old one, of which each replacement has one.
+
+Shorter than a rebalance, about one, and longer.
+"""
 _FROZEN_MS, _MOST_OF_OTHER = 15_000, 100
 """How long a process may be frozen, besides the duration of its fault: longer than the sessions of most groups; and for
 how many exchanges of an instance that has taken its place."""

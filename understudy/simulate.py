@@ -43,7 +43,12 @@ def parser() -> Parser:
     options.add_argument("--seeds", metavar="N|A-B", default="1", help="number of runs, or their seeds, as in 1-100")
     options.add_argument("--seconds", metavar="S", type=float, help="start no further run after this many real seconds")
     options.add_argument(
-        "--minutes", metavar="M", type=float, default=0.5, help="virtual minutes with faults in each run (default 0.5)"
+        # Short runs, as many of them find more, and are read sooner.
+        "--minutes",
+        metavar="M",
+        type=float,
+        default=0.5,
+        help="virtual minutes with faults in each run (default 0.5)",
     )
     options.add_argument("--hours", metavar="H", type=float, help="the same in hours: one long run instead of many")
     options.add_argument(

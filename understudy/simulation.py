@@ -318,7 +318,7 @@ class Outcome:
 
 
 def options(
-    minutes: float = 0.5,
+    minutes: float = 0.5,  # as for the command `understudy simulate`
     brokers: int = 3,
     topics: Mapping[str, int] | None = None,
     faults: str | Iterable[str] = "all",
@@ -360,7 +360,7 @@ def run(
     main: Main,
     seed: int,
     *,
-    minutes: float = 0.5,
+    minutes: float = 0.5,  # as for the command `understudy simulate`
     brokers: int = 3,
     topics: Mapping[str, int] | None = None,
     faults: str | Iterable[str] = "all",

@@ -58,7 +58,7 @@ def _concatenation(most: int) -> str:
 
 
 FUNCTIONS: Final = (
-    f"concat{_concatenation(8)}",
+    f"concat{_concatenation(8)}",  # arguments: more than a query of this package has
     f"from_json(value, columns) AS json_transform(value, {_structure('columns')})",
     "array_distinct(items) AS list_filter(items, lambda an_item, n: list_position(items, an_item) = n)",
     "array_except(items, others) AS list_filter(array_distinct(items), lambda item: not list_contains(others, item))",

@@ -25,8 +25,8 @@ from storage.checkpoints import (
 )
 from storage.log.segment import LOG_SUFFIX, offset_name
 
-SEGMENT_BYTES: Final = 4 << 20
-MOST_BYTES: Final = 128 << 20
+SEGMENT_BYTES: Final = 4 << 20  # arbitrary: small, as old segments are dropped whole
+MOST_BYTES: Final = 128 << 20  # arbitrary: of all copied logs, which may be on a small disk
 COORDINATORS: Final = ("__transaction_state", "__consumer_offsets", "__share_group_state")
 """Copied first: coordinators record a decision before it takes effect in other logs."""
 _HEAD: Final = struct.Struct(">qiibIhi")

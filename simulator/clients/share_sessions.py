@@ -18,7 +18,7 @@ from simulator.history import LATEST_US, Place
 GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
 FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 LOCK_MS = 5_000
-"""The group's share.record.lock.duration.ms."""
+"""The group's share.record.lock.duration.ms: short, so that locks end within a run."""
 SHARE_TIMEOUT_MS = 30_000
 """The default of request.timeout.ms: longer than a leader repeats a write of share state."""
 _SESSION_LOST = frozenset(

@@ -154,7 +154,7 @@ class LogReader:
         return LogSlice(segment.log.read(position, size), size, segment, position)
 
     def _end_position(self, segment: Segment, bound: int) -> int:
-        """Return the position in `segment` where the readable bytes end."""
+        """Return the position in `segment` where the readable bytes end: never within a batch (core E.2.6)."""
         if bound >= self._bounds.log_end_offset:
             return segment.size
         following = self._after(segment)

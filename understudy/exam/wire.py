@@ -18,10 +18,7 @@ from understudy.results import JournalEntry
 LIMIT: Final = 10_000
 """Requests of a scenario that are looked at. A client that sends more is in a storm."""
 CROSSING_US: Final = 300_000
-"""A request that arrives within this time of a response may have been sent before the client read it.
-
-Arbitrary, for slow clients on loaded machines.
-"""
+"""A request that arrives within this (arbitrary) time of a response may have been sent before the client read it."""
 REFUSED_PER_S: Final = 30
 """Refused requests of one API, with one error, within a second: with a back-off of 50 ms there are at most 20."""
 IDLE_PER_S: Final = 60
