@@ -34,7 +34,7 @@ class Options:
     seed: int | None
     seeds: int = 1
     seconds: float | None = None
-    minutes: float = 0.5  # many short runs find more than a long one, and are read sooner
+    minutes: float = 0.5  # arbitrary: time for some faults, and a trace that can be read
     only: frozenset[int] | None = None
     kinds: frozenset[str] | None = None
     story: int = 0

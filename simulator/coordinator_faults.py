@@ -71,7 +71,7 @@ class CoordinatorFaults:
                 await sleep_ms(chance.randrange(min(lasts_ms, 1_000)))
                 self._note(self._start_another(chance))
                 shrink = False  # which would refuse the new instance
-            await sleep_ms(min(lasts_ms, 500))
+            await sleep_ms(min(lasts_ms, 500))  # time for writes that then wait
             if shrink and servers.lives == life and self._leads(place, leader):
                 gone = [broker for broker in held if servers.take_out_of_sync(*place, broker)]
                 self._note(f"brokers {gone} leave the ISR of {name}")
@@ -144,7 +144,7 @@ class CoordinatorFaults:
                     await self._restart(coordinator, f"which coordinates {name}", 1_000)
                 elif servers.move_leader(TRANSACTION_TOPIC, index, fault.broker):
                     self._note(f"broker {fault.broker} leads {TRANSACTION_TOPIC}-{index}")
-                await sleep_ms(500)
+                await sleep_ms(500)  # time to load the partition, and to go on
         finally:
             if servers.lives == life:
                 self._note(f"the markers of {name} are written again")

@@ -200,6 +200,7 @@ class Nemesis:
 
     def _disturb(self, fault: Fault, chance: Random) -> None:
         until_us = self._network.now_us + fault.lasts_ms * 1000
+        # All brokers as often as one: a client then finds no other way, or does.
         brokers = None if chance.random() < 0.5 else frozenset({fault.broker})
         # From a message now and then to all; slow answers to all would only make the run slow.
         rate = chance.choice((0.02, 0.1, 0.3) if fault.kind == SLOW_ANSWER else (0.1, 0.3, 1.0))

@@ -352,7 +352,7 @@ def kinds_of(seed: int) -> frozenset[str]:
 
 def run(
     seed: int,
-    minutes: float = 0.5,  # many short runs find more than a long one, and are read sooner
+    minutes: float = 0.5,  # arbitrary: time for some faults, and a trace that can be read
     only: Collection[int] | None = None,
     kinds: Collection[str] | None = None,
     data_dir: Path | None = None,

@@ -61,6 +61,7 @@ class Workload:
         self._start_modern()
         if world.coordinators_wait:
             own = Random(f"{world.seed} coordinators")  # noqa: S311 - replayed from the seed
+            # All shorter than a lag of the followers may last.
             self._add_transactional("tx-late", "impatient", topics, patience_ms=own.choice((100, 300, 1_000)))
 
     def _start_modern(self) -> None:

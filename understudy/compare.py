@@ -33,10 +33,20 @@ def parser() -> Parser:
         help="Kafka release of the Understudy that is started, such as 4.3 (default: the newest)",
     )
     parser.add_argument(
-        "--histories", metavar="N", type=int, default=100, help="number of request sequences (default 100)"
+        # Arbitrary: 100 sequences, so that a first look is short.
+        "--histories",
+        metavar="N",
+        type=int,
+        default=100,
+        help="number of request sequences (default 100)",
     )
     parser.add_argument(
-        "--length", metavar="N", type=int, default=40, help="number of requests per sequence (default 40)"
+        # Arbitrary: enough for several APIs to meet, few to read.
+        "--length",
+        metavar="N",
+        type=int,
+        default=40,
+        help="number of requests per sequence (default 40)",
     )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random requests (default 0)")
     parser.add_argument("--json", metavar="FILE", help="write the full result as JSON")

@@ -56,7 +56,12 @@ def main(argv: Sequence[str]) -> int:
         "--at", metavar="TIME", help="time of the report: milliseconds or 2026-11-22T10:00:00 (default: now)"
     )
     parser.add_argument(
-        "--top", metavar="N", type=whole_number, default=20, help="number of hot keys per topic (default 20)"
+        # Arbitrary: a screen.
+        "--top",
+        metavar="N",
+        type=whole_number,
+        default=20,
+        help="number of hot keys per topic (default 20)",
     )
     parser.add_argument(
         "--values", metavar="N", type=whole_number, default=100_000,

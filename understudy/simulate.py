@@ -43,7 +43,7 @@ def parser() -> Parser:
     options.add_argument("--seeds", metavar="N|A-B", default="1", help="number of runs, or their seeds, as in 1-100")
     options.add_argument("--seconds", metavar="S", type=float, help="start no further run after this many real seconds")
     options.add_argument(
-        # Short runs, as many of them find more, and are read sooner.
+        # Arbitrary: time for some faults, and a trace that can be read.
         "--minutes",
         metavar="M",
         type=float,

@@ -55,6 +55,7 @@ def _skew(topics: Rows, partitions: Rows) -> Picture | None:
     shown = [row for row in topics if row["most_times_the_mean"] is not None][:MOST_TOPICS]
     if not shown:
         return None
+    # Inches: bars beside each other, whose height shows only a ratio.
     figure, axes = plots.figure(2.4)
     start = 0.0
     for number, row in enumerate(shown):

@@ -79,6 +79,7 @@ class Administrator(Client):
         update = FeatureUpdateKey(name, level, upgrade_type=kind)
         history = self.world.history
         change = f"{name} from {before.finalized.get(name, 0)} to {level}, type {kind}"
+        # As long as a controller may need: the client gives up before.
         answer = await self.ask(broker, ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(60_000, [update]), change)
         code, refused = first_error(answer), before.refuses(name, level, kind)
         after = await self._levels(broker)

@@ -36,6 +36,7 @@ class ShareMember(Client):
         self._heartbeat_at_us = self._kept_ms = 0
         self.sessions: dict[int, Session] = {}
         self._version = self.chance.choice((1, 2))
+        # Half of the members limit records strictly (KIP-1206).
         self._limited = self.chance.random() < 0.5
         # Few records of a fetch let several members share a batch; an auditor only empties the log.
         self._most = 50 if greedy else self.chance.choice((1, 3, 10))

@@ -67,6 +67,7 @@ def password(mechanism: str, *, secret: str = PASSWORD, listener: str = PASSWORD
 def bearer(*, lifetime_s: int) -> Mapping[str, Any]:
     """Return the options for an unsigned token with this lifetime; negative: it has expired."""
     now = int(time.time())
+    # Issued an hour ago: before the end of a token that has expired for half an hour.
     return {"listener": PASSWORDS, "sasl_mechanism": "OAUTHBEARER", "sasl_token": token(now + lifetime_s, now - 3_600)}
 
 
