@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from understudy.exam.upstream import UpstreamCluster
 
 PATIENCE_S: Final = 15.0  # more than a session timeout (10 s)
+"""Once all faults are over: how long a consumer may get nothing although there are records for it."""
 LEAST_POLLS: Final = 50
-"""And how often it is polled at least: on a busy machine the time alone proves nothing."""
+"""And how often it is polled at least: on a busy machine the time alone proves nothing. Arbitrary, of POLL_MS each."""
 ELSEWHERE_S: Final = 30.0
 """The same on another cluster, from which no member can be removed before its session timeout."""
-"""Once all faults are over: how long a consumer may get nothing although there are records for it."""
 LOCK_S: Final = 31
 """One second longer than share.record.lock.duration.ms."""
 LAST_SHARES: Final = 4

@@ -22,7 +22,8 @@ class Line:
     """A line of the table: which roles take the step, what is drawn for it, and how it is played.
 
     `draw` gets the client's options and the partitions of its topic. The number is the step's weight: sends and polls
-    have the largest, so that most of a schedule moves records.
+    have the largest, so that most of a schedule moves records. What is drawn is small, a few records,
+    partitions and names, so that steps meet at them.
     """
 
     name: str
