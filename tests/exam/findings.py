@@ -205,7 +205,6 @@ NOTES: dict[tuple[str, str], str] = {
         for each in (
             "commit-coordinator-load-in-progress",
             "commit-not-coordinator",
-            "commit-request-timed-out",
             "evicted-member-commits",
         )
     },
@@ -228,9 +227,16 @@ NOTES: dict[tuple[str, str], str] = {
         "which fences its successor, which joins again in turn. Two programs with one instance id take the same "
         "partitions from each other, without an error. On Apache Kafka 4.4.0 in 3 of 3 plays."
     ),
-    ("librdkafka", "transactions/zombie-copier"): (
-        "After a member was removed, some heartbeats have an empty member id and the old generation. The coordinator "
-        "refuses them, and the member joins again. It depends on when the heartbeat is due."
+    **dict.fromkeys(
+        (
+            ("librdkafka", "transactions/zombie-copier"),
+            ("confluent-kafka-go", "transactions/zombie-copier"),
+            ("confluent-kafka-javascript", "groups/heartbeat-unknown-member-id"),
+            ("confluent-kafka-javascript", "groups/heartbeat-illegal-generation"),
+        ),
+        "After a member was removed, some heartbeats have an empty member id and the old generation, and after "
+        "ILLEGAL_GENERATION the generation -1. The coordinator refuses them, and the member joins again. It depends "
+        "on when the heartbeat is due.",
     ),
     ("aiokafka", "transactions/record-refused"): (
         "It does the same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: "
