@@ -71,7 +71,9 @@ class ConfluentJS extends KafkaJS {
       },
       'fetch.error.backoff.ms': 50,
       rebalance_cb: (event, partitions) => {
-        if (event.code === Confluent.ErrorCodes.ERR__REVOKE_PARTITIONS) c.inbox.drop(partitions);
+        if (event.code === Confluent.ErrorCodes.ERR__REVOKE_PARTITIONS) {
+          c.inbox.drop((r) => !partitions.some((each) => each.topic === r.topic && each.partition === r.partition));
+        }
       },
     });
     this.consumers.set(o.name, c);

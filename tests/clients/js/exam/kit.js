@@ -80,11 +80,8 @@ class Inbox {
   // Ends the handlers that wait: their records were not processed.
   close() { for (const { reject } of this.taken.splice(0)) reject(new Error('the consumer is closed')); }
 
-  // Forgets what was not polled yet of partitions that were revoked.
-  drop(partitions) {
-    const names = new Set(partitions.map(({ topic, partition }) => `${topic} ${partition}`));
-    this.records = this.records.filter((r) => !names.has(`${r.topic} ${r.partition}`));
-  }
+  // Forgets what was not polled yet of partitions that were revoked; `isMine` says which were not.
+  drop(isMine) { this.records = this.records.filter(isMine); }
 
   error(error) {
     this.errors.push(refused(error));

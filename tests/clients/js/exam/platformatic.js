@@ -116,6 +116,9 @@ class Platformatic {
       ...(o.instance_id ? { groupInstanceId: o.instance_id } : {}),
     });
     const c = { inner, inbox: new Inbox(), options: o };
+    inner.on('consumer:group:join', ({ assignments }) => {
+      if (assignments) c.inbox.drop((r) => assignments.some(({ topic, partitions }) => topic === r.topic && partitions.includes(r.partition)));
+    });
     inner.on('consumer:heartbeat:error', ({ error }) => c.inbox.error(plain(error)));
     this.consumers.set(o.name, c);
   }
