@@ -6,23 +6,25 @@ They are tasks of Spark's core. Its SQL would start a second part of Spark's Jav
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
-from typing import TypeVar
-
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkContext
-from pyspark.errors import PySparkException
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.audits.engine import EngineError
 from pipeline.rendering.text import last_line
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 Row = TypeVar("Row")
 
 
-def run(context: SparkContext, task: Callable[[int], Iterable[Row]], count: int) -> list[Row]:
+def run(context: "SparkContext", task: Callable[[int], Iterable[Row]], count: int) -> list[Row]:
     """Run a task for each number below `count`; return what they yield, in this order.
 
     Raises EngineError: a task failed, or Spark did.
     """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - `settle` needs no Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+
     numbers = context.parallelize(range(count), max(1, count))  # one number each
     try:
         return numbers.mapPartitions(partial(_each, task=task)).collect()
