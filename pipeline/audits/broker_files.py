@@ -82,7 +82,7 @@ SEGMENT_FILES: Final = pa.schema(
         ),  # missing; after a clean shutdown also: left without its segment, not trimmed, left by a compaction
     ]
 )
-"""One row per index file that does not fit its segment, or file that the cleaner has left."""
+"""One row per index file that does not fit its segment, missing epoch checkpoint, or file that the cleaner has left."""
 FUTURES: Final = pa.schema([*_PLACE, pa.field("folder", pa.string()), pa.field("bytes", pa.int64())])
 """One row per folder of a replica that moves to this log directory, with the size of its segments."""
 BROKERS: Final = pa.schema(
@@ -185,6 +185,8 @@ class BrokerFiles:
         parts = [part for name in names if (part := segment_part(name)) is not None]
         by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
         segments = by_suffix["log"]
+        if segments and LEADER_EPOCHS not in names:
+            self._complain_of_segment(f"{folder}/{LEADER_EPOCHS}", min(segments), "missing", place)
         for suffix in ENTRIES:
             left = [(base, "left without its segment") for base in by_suffix[suffix] - segments if is_clean]
             whole = segments if is_clean else segments - {max(segments, default=-1)}

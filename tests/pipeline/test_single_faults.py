@@ -103,6 +103,15 @@ def test_a_copy_without_indexes_is_a_warning(tmp_path: Path, clean: bool) -> Non
         assert findings_of(root) == {"segment-files"}
 
 
+def test_a_copy_without_its_leader_epoch_checkpoint_is_a_warning(tmp_path: Path) -> None:
+    """A broker takes the log as it is; a checkpoint without an epoch of the log is an error."""
+    root = directory(tmp_path / "data")
+    (root / "orders-0/leader-epoch-checkpoint").write_text("0\n0\n")
+    assert findings_of(root) == {"leader-epoch-entries"}
+    (root / "orders-0/leader-epoch-checkpoint").unlink()
+    assert findings_of(root) == {"segment-files"}
+
+
 @pytest.mark.parametrize(
     ("suffixes", "checks"),
     [([".txnindex"], {"index-transaction"}), ([".index", ".timeindex", ".txnindex"], {"segment-files"})],

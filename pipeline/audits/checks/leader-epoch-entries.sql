@@ -26,4 +26,6 @@ WHERE damage IS NULL AND leader_epoch >= 0 AND last_offset >= greatest(log_start
                   AND epochs.partition = ordered.partition AND epochs.epoch = ordered.leader_epoch)
   AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = ordered.directory AND unreadable.topic = ordered.topic
                   AND unreadable.partition = ordered.partition AND file LIKE '%leader-epoch-checkpoint')
+  AND NOT EXISTS (SELECT 1 FROM segment_files WHERE segment_files.directory = ordered.directory AND segment_files.topic = ordered.topic
+                  AND segment_files.partition = ordered.partition AND file LIKE '%leader-epoch-checkpoint')
 GROUP BY ordered.directory, ordered.topic, ordered.partition, leader_epoch
