@@ -294,11 +294,11 @@ def _metadata_written(cluster: ClusterBase, size_bytes: int) -> None:
 
 
 def _metadata_config(settings: BrokerSettings) -> LogConfig:
-    """Return the metadata log's config: snapshots decide what is deleted (KafkaMetadataLog.createInternalLog)."""
+    """Return the metadata log's config: snapshots decide what is deleted (KafkaRaftLog.createLog)."""
     return LogConfig(
         cleanup_policy=(),
         retention_ms=-1,
-        max_message_bytes=2**31 - 1,  # no limit: a batch of the controller is never refused (KafkaMetadataLog)
+        max_message_bytes=2**31 - 1,  # no limit: a batch of the controller is never refused (KafkaRaftLog)
         segment_bytes=settings.int("metadata.log.segment.bytes"),
         segment_ms=settings.long("metadata.log.segment.ms"),
         internal_segment_bytes=settings.optional_int("internal.metadata.log.segment.bytes") or 0,

@@ -3,7 +3,7 @@
 A snapshot is written after ``metadata.log.max.record.bytes.between.snapshots`` of records, or
 ``metadata.log.max.snapshot.interval.ms`` after the first record that the last snapshot does not have (Kafka:
 SnapshotGenerator). The oldest snapshot, and the log before the second oldest, are deleted once log and snapshots exceed
-``metadata.max.retention.*`` (KafkaMetadataLog.maybeClean).
+``metadata.max.retention.*`` (KafkaRaftLog.maybeClean).
 """
 
 from collections.abc import Callable

@@ -69,14 +69,14 @@ def table(result: ExamResult) -> Iterator[str]:
     yield ""
     areas = list(dict.fromkeys(each.scenario.area for each in result.results))
     verdicts = [verdict for verdict in Verdict if result.count(verdict)]
-    # As most names of areas; a longer one moves its line.
-    yield "  ".join(["AREA".ljust(14), *(verdict.value.upper() for verdict in verdicts)])
+    width = max(map(len, ["AREA", *areas]))
+    yield "  ".join(["AREA".ljust(width), *(verdict.value.upper() for verdict in verdicts)])
     for area in areas:
         cells = [
             str(sum(each.scenario.area == area and each.verdict is verdict for each in result.results))
             for verdict in verdicts
         ]
-        yield "  ".join([area.ljust(14), *(c.rjust(len(v.value)) for c, v in zip(cells, verdicts, strict=True))])
+        yield "  ".join([area.ljust(width), *(c.rjust(len(v.value)) for c, v in zip(cells, verdicts, strict=True))])
     for each in result.results:
         if each.verdict in _BAD:
             yield ""
