@@ -312,6 +312,17 @@ def test_the_driver_of_the_other_job_is_ended() -> None:
     assert calls == [True]
 
 
+def test_a_violation_about_large_records_is_cut_off() -> None:
+    """Its text goes into a line of the report, and into the files of results."""
+
+    def play(_exercise: Exercise) -> None:
+        raise Violation(f"read nothing, not {'a' * 4_000_000}")
+
+    (result,) = Runner(Silent, opened=Opened(), plays=1).run(scenarios(1, play)).results
+    assert result.problem.startswith("read nothing, not aaa")
+    assert (result.problem[-3:], len(result.problem)) == ("...", 2_003)
+
+
 @pytest.mark.parametrize(
     ("plays", "verdict"),
     [

@@ -20,6 +20,8 @@ REQUEST_TIMEOUT_MS: Final = 2_000  # short, as many scenarios wait for it
 EXPIRY_MS: Final = 3_000
 """How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
 RETRY_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
+LONGEST: Final = 2_000
+"""Characters of a violation's text: a value of 70 KB in a list of records is no help to a reader."""
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,
@@ -52,10 +54,10 @@ def value_of(record: Record) -> str:
 
 
 class Violation(Exception):
-    """The client violated a rule, whose level is attached."""
+    """The client violated a rule, whose level is attached; the text is cut off where it lists large records."""
 
     def __init__(self, text: str, level: Level = Level.MUST) -> None:
-        super().__init__(text)
+        super().__init__(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
         self.level = level
 
 
