@@ -20,7 +20,7 @@ from tools.fill_directory import Filling, fill
 from tools.spark_cluster import Standalone, standalone
 from understudy.java import find_java
 
-pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600), pytest.mark.xdist_group("spark")]
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE = (
@@ -93,7 +93,7 @@ def run(environment: dict[str, str], folder: Path, *arguments: str) -> subproces
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
 
@@ -179,7 +179,7 @@ def test_an_audit_survives_the_loss_of_a_worker(cluster: tuple[Standalone, dict[
             assert driver.poll() is None, "it ended before a task ran there"
             pause.wait(0.05)
         running.kill(1)
-        assert driver.wait(900) == 1
+        assert driver.wait(1800) == 1
     here = run(environment, tmp_path, "-m", "understudy", *command, "here.json")
     assert here.returncode == 1, here.stderr
     there, own = (json.loads((tmp_path / name).read_text()) for name in ("cluster.json", "here.json"))
