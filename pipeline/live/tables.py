@@ -10,7 +10,7 @@ _PRODUCER: Final = [pa.field("producer_id", pa.int64()), pa.field("producer_epoc
 OF_FILES: Final = (
     "checkpoint-offset", "high-watermark-beyond-end", "index-offset", "index-time", "index-transaction",
     "leader-epoch-checkpoint", "leader-epoch-entries", "meta-properties", "partition-missing", "partition-twice",
-    "producer-snapshot", "replica-differs",
+    "producer-snapshot", "replica-differs", "segment-files",
 )  # fmt: skip
 """Checks that need a broker's own files, which a copy of its logs does not have."""
 TABLES: Final = {
