@@ -191,6 +191,11 @@ NOTES: dict[tuple[str, str], str] = {
         " the socket's `data` event, where no application can catch it, and ends the process."
     ),
     ("kafkajs", "transactions/record-refused"): _COMMITS_THE_REST,
+    ("kafkajs", "consumers/aborted-in-another-order"): (
+        "`filterAbortedMessages` (src/consumer/filterAbortedMessages.js) compares each record with the first of the "
+        "aborted transactions only, as if they were listed by their first offsets. Brokers list them as they ended, "
+        "so a transaction that ended after one that began later is read. It does the same on Apache Kafka 4.4.0."
+    ),
     ("kafkajs", "idempotence/init-lost"): (
         "`connect()` retries InitProducerId after some error codes, not after a lost "
         "connection; the application can call "
