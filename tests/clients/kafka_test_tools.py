@@ -38,13 +38,15 @@ class Process:
             ["java", *JVM, *archive, "-cp", class_path, main_class, *arguments], stdout=subprocess.PIPE, text=True
         )
         self.lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.startswith("{"):
-                self.lines.put(json.loads(line))
+        with self.process.stdout as output:
+            for line in output:
+                if line.startswith("{"):
+                    self.lines.put(json.loads(line))
         self.lines.put(None)
 
     def follow(self, until: Callable[[dict[str, Any]], object]) -> bool:
@@ -63,6 +65,7 @@ class Process:
         """At once, as by a power cut."""
         self.process.kill()
         self.process.wait()
+        self.reader.join()
 
 
 class Tools:
@@ -72,10 +75,21 @@ class Tools:
         self.class_path, self.bootstrap, self.replicas = class_path, bootstrap, min(brokers, 3)
         self.inputs, self.output, self.group = f"{topic}-in", f"{topic}-out", f"{topic}-group"
         self.admin: Any = cadmin.AdminClient({"bootstrap.servers": bootstrap})
+        self.processes: list[Process] = []
+
+    def program(self, main_class: str, *arguments: str) -> Process:
+        """Start a program of the class path."""
+        self.processes.append(Process(self.class_path, main_class, *arguments))
+        return self.processes[-1]
+
+    def close(self) -> None:
+        """End what still runs, also after a step that failed."""
+        for each in self.processes:
+            each.kill()
 
     def java(self, tool: str, *arguments: str) -> Process:
         """One of Kafka's tools."""
-        return Process(self.class_path, f"org.apache.kafka.tools.{tool}", *arguments)
+        return self.program(f"org.apache.kafka.tools.{tool}", *arguments)
 
     def create(self, partitions: int) -> None:
         """The two topics."""
@@ -182,11 +196,11 @@ class Tools:
         self.create(3)
         with tempfile.TemporaryDirectory() as folder:
             arguments = (self.bootstrap, self.inputs, self.output, f"{self.group}-streams", folder)
-            first = Process(self.class_path, "streams.Count", *arguments)
+            first = self.program("streams.Count", *arguments)
             self.feed(range(PER_KEY // 2))
             begun = len(self.read(self.output, 3, 300, quiet_s=0))
             first.kill()
-            second = Process(self.class_path, "streams.Count", *arguments)
+            second = self.program("streams.Count", *arguments)
             self.feed(range(PER_KEY // 2, PER_KEY))
             read = self.read(self.output, 3, KEYS * PER_KEY)
             second.process.terminate()
@@ -205,7 +219,7 @@ class Tools:
         """An instance of the application that counts terms."""
         topics = (f"{self.inputs}-terms", f"{self.output}-terms")
         wanted = (self.bootstrap, *topics, f"{self.group}-terms", folder, protocol)
-        return Process(self.class_path, "streams.Terms", *wanted)
+        return self.program("streams.Terms", *wanted)
 
     def feed_lines(self, turns: range) -> None:
         """One line of all terms for each turn."""
@@ -296,6 +310,9 @@ def play(class_path: str, steps: Iterable[str], bootstrap: str, brokers: int, to
     """Play steps with the programs of a class path."""
     report = Report()
     tools = Tools(class_path, bootstrap, brokers, topic)
-    for name in steps:
-        report.step(name, getattr(tools, f"step_{name}"))
+    try:
+        for name in steps:
+            report.step(name, getattr(tools, f"step_{name}"))
+    finally:
+        tools.close()
     return report
