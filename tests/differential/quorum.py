@@ -38,14 +38,18 @@ class KafkaQuorum:
         brokers: int = 1,
         dynamic: bool = False,
         settings: Mapping[str, str] | None = None,
+        ports: Mapping[int, int] | None = None,
     ) -> None:
-        """``dynamic``: the voters are recorded in the log (kraft.version 1), and one more controller is no voter."""
+        """``dynamic``: the voters are recorded in the log (kraft.version 1), and one more controller is no voter.
+
+        ``ports``: those of some nodes, as the log has them; the others are free ones.
+        """
         self.folder = folder
         self.voters = [FIRST + index for index in range(controllers)]
         self.controllers = [*self.voters, FIRST + controllers] if dynamic else self.voters
         self.brokers = list(range(1, brokers + 1))
-        ports = free_ports(len(self.controllers) + brokers)
-        self.ports = dict(zip([*self.controllers, *self.brokers], ports, strict=True))
+        free = free_ports(len(self.controllers) + brokers)
+        self.ports = dict(zip([*self.controllers, *self.brokers], free, strict=True)) | dict(ports or {})
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._paused: set[int] = set()
         voters = ",".join(f"{each}@{self.address(each)}" for each in self.voters)
