@@ -52,6 +52,10 @@ ADDED = {
         add(at=(Listener("a", "h", 1), Listener("D", "h", 2))),
         *(42, NO_ENDPOINT % "ListenerName(D)=h/<unresolved>:2, ListenerName(A)=h/<unresolved>:1") * 2,
     ),
+    "one listener in two addresses": (
+        add(at=(Listener("FOO", "h", 1), Listener("foo", "h", 2))),
+        *(42, NO_ENDPOINT % "ListenerName(FOO)=h/<unresolved>:2") * 2,
+    ),
     "another listener": (
         add(at=(Listener("FOO", "127.0.0.1", 9999),)),
         *(42, NO_ENDPOINT % "ListenerName(FOO)=127.0.0.1/<unresolved>:9999") * 2,
