@@ -103,11 +103,17 @@ class KafkaJS {
       readUncommitted: o.isolation === 'read_uncommitted', allowAutoTopicCreation: false, metadataMaxAge: 5_000,
     });
     c.joined = new Promise((resolve) => {
-      c.inner.on(c.inner.events.GROUP_JOIN, ({ payload }) => { c.mine = payload.memberAssignment; resolve(); });
+      c.inner.on(c.inner.events.GROUP_JOIN, ({ payload }) => { this.joined(c, payload.memberAssignment); resolve(); });
     });
     c.inner.on(c.inner.events.REBALANCING, () => { c.mine = {}; });
     c.inner.on(c.inner.events.CRASH, ({ payload }) => c.inbox.error(payload.error));
     this.consumers.set(o.name, c);
+  }
+
+  // It reads each partition from the group's offset again, so that what was not polled yet comes again, here or elsewhere.
+  joined(c, assignment) {
+    c.mine = assignment;
+    c.inbox.begin_again(({ topic, partition }) => (assignment[topic] || []).includes(partition));
   }
 
   async start(c, topics, autoCommit) {

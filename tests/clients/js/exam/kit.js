@@ -78,7 +78,14 @@ class Inbox {
   processed() { return new Promise((resolve, reject) => { this.taken.push({ resolve, reject }); }); }
 
   // Ends the handlers that wait: their records were not processed.
-  close() { for (const { reject } of this.taken.splice(0)) reject(new Error('the consumer is closed')); }
+  close(why = 'the consumer is closed') { for (const { reject } of this.taken.splice(0)) reject(new Error(why)); }
+
+  // Forgets all that was not polled yet, and the positions in partitions that are not this member's any more.
+  begin_again(isMine) {
+    this.records = [];
+    this.next = new Map([...this.next].filter(([, position]) => isMine(position)));
+    this.close('the member has joined again');
+  }
 
   // Forgets what was not polled yet of partitions that were revoked; `isMine` says which were not.
   drop(isMine) { this.records = this.records.filter(isMine); }
