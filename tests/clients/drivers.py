@@ -30,7 +30,8 @@ HERE = Path(__file__).resolve().parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 RUN_TIMEOUT_S = 580
 """Ends a client that hangs, within its test's own limit. Kafka's own tools need 215 s at a load of 20 on two cores."""
-BUILD_TIMEOUT_S = 420
+BUILD_TIMEOUT_S = 3_600
+"""Ends a build that hangs. librdkafka and zstd in C take minutes beside other work."""
 PATIENCE = 6.0
 """How long a command of a driver may take, in multiples of the usual 20 s: it ends what hangs."""
 JAVAC = ("javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
