@@ -1,7 +1,9 @@
 -- title: a marker is missing
 -- severity: error
 -- The coordinator has completed a transaction and named its partitions. One of them has fewer markers of the producer than transactions
--- that ended there, though the log has continued: what the producer wrote there is undecided.
+-- that ended there, though the log has continued: what the producer wrote there is undecided, or gets the outcome of the producer's next
+-- transaction. Kafka 4.3.1 does this when a broker starts with an overdue transaction: as long as the partitions have no leader, the
+-- coordinator takes them for deleted ones (KRaftMetadataCache.getPartitionLeaderEndpoint).
 SELECT directory, topic, partition, producer_id, producer_epoch, transactional_id, decisions, coalesce(markers, 0) AS markers
 FROM (SELECT transactional_id, producer_id, producer_epoch, topic, partition, count(*) AS decisions, max(last_update_ms) AS last_update_ms
       FROM decisions WHERE is_complete GROUP BY ALL) decided
