@@ -5,8 +5,9 @@ A directory is local or a URI that `pyarrow.fs` supports.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -182,12 +183,24 @@ class Tree:
                 topic_id,
                 max(_snapshot_ends(names), default=None) if key[0] == _METADATA else (starts or {}).get(key),
                 (marks or {}).get(key),
-                None if cleaned is None else cleaned.get(key, 0),
+                None if cleaned is None else max(cleaned.get(key, 0), _replaced_to(logs, names)),
                 logs[0][0],
                 logs[-1][0],
                 self.size(f"{name}/{logs[-1][1]}"),
                 tuple(f"{name}/{file}" for (_, suffix), file in listed if suffix in ENTRIES),
             )
+
+
+def _replaced_to(logs: Sequence[tuple[int, str]], names: Iterable[str]) -> int:
+    """Return the end of the last segment that the cleaner has replaced, 0 if there is none.
+
+    The files that it replaced remain for `file.delete.delay.ms`, as `.deleted`. The checkpoint is written when all
+    segments are done (`Cleaner.doClean`, `LogCleanerManager.doneCleaning`), so a broker that was killed may have an
+    older one.
+    """
+    there = set(names)
+    ends = [end for (_, file), (end, _) in pairwise(logs) if f"{file}.deleted" in there]
+    return max(ends, default=0)
 
 
 def _snapshot_ends(names: Iterable[str]) -> list[int]:

@@ -61,6 +61,21 @@ def test_gaps_that_a_replica_has_copied_are_no_finding(tmp_path: Path) -> None:
     assert findings_of(tmp_path) == {}
 
 
+@pytest.mark.parametrize(("left", "gap"), [("00000000000000000000", []), ("00000000000000000010", [10])])
+def test_the_cleaner_was_where_the_files_that_it_replaced_are_left(tmp_path: Path, left: str, gap: list[int]) -> None:
+    """A broker that was killed before the checkpoint (4.1.1); a file that has no successor proves nothing."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("latest", cleanup_policy="compact")
+    shelf.data(3)
+    shelf.data(3, base_offset=10)
+    shelf.roll()
+    shelf.data(3)
+    where.cleaned("latest", 0, 3)
+    where.close()
+    (tmp_path / "latest-0" / f"{left}.log.deleted").touch()
+    assert findings_of(tmp_path, "offset-hole") == ({"offset-hole": gap} if gap else {})
+
+
 def test_gaps_are_not_judged_without_a_checkpoint_of_the_cleaner(tmp_path: Path) -> None:
     """A directory that was loaded from elsewhere has none, and the gaps of where it came from."""
     with_gaps(tmp_path)
