@@ -31,7 +31,7 @@ from protocol.records.errors import RecordsError
 from protocol.records.message_set import read_messages
 from protocol.records.records import ControlType, control_type, parse_marker, read_records
 
-CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)  # three bits: eight codes
+CODECS: Final = pa.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3)  # three bits: eight codes
 
 _MARKER_SIZE: Final = 78  # bytes of a marker's batch (transactions F.5)
 _MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))
@@ -128,7 +128,7 @@ class BatchTable:
             "attributes": lambda: pa.array(bits.astype(np.int32) & 0xFFFF),
             "crc": lambda: pa.array(heads["crc"].astype(np.int64)),
             "leader_epoch": lambda: pa.array(heads["leader_epoch"].astype(np.int32)),
-            "codec": lambda: pa.array(CODECS[bits & CODEC_MASK], pa.string()),
+            "codec": lambda: pa.DictionaryArray.from_arrays((bits & CODEC_MASK).astype(np.int32), CODECS),
             "timestampType": lambda: pa.array((bits & TIMESTAMP_TYPE_BIT != 0).astype(np.int32)),
             "base_timestamp_ms": lambda: pa.array(first, mask=has_horizon),
             "max_timestamp_ms": lambda: pa.array(heads["max_timestamp"].astype(np.int64)),
@@ -162,7 +162,7 @@ class BatchTable:
                 "record_count": len(records),
                 "magic": magic,
                 "attributes": attributes,
-                "codec": CODECS[attributes & CODEC_MASK],
+                "codec": CODECS[attributes & CODEC_MASK].as_py(),
                 "timestampType": int(attributes & TIMESTAMP_TYPE_BIT > 0) if magic else -1,
                 "base_timestamp_ms": records[0].timestamp_ms,
                 "max_timestamp_ms": max(each.timestamp_ms for each in records),

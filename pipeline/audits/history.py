@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from pipeline.decoding.columns import repeated
 from pipeline.schemas import BATCHES
 
-READ: Final = BATCHES
+_FEW: Final = pa.dictionary(pa.int32(), pa.string())
+"""Texts of which there are few: an audit of small batches would spend a third of its time on copies of them."""
+READ: Final = pa.schema([each.with_type(_FEW) if each.type == pa.string() else each for each in BATCHES])
 """Columns that are read of each batch."""
 _BATCH: Final = pa.schema(
     [
-        pa.field("directory", pa.string()),  # the data directory
+        pa.field("directory", _FEW),  # the data directory
         *READ,
         pa.field("segment_base", pa.int64()),  # base offset of the segment
-        pa.field("damage_kind", pa.string()),  # crc, count, offsets, epoch, torn, damaged
+        pa.field("damage_kind", _FEW),  # crc, count, offsets, epoch, torn, damaged
         pa.field("stated_offset", pa.int64()),  # of a batch with offsets out of order: the base offset in its header
         pa.field("stated_last", pa.int64()),
     ]
@@ -35,7 +37,7 @@ _NEIGHBOURS: Final = pa.schema(
         pa.field("previous_leader_epoch", pa.int32()),
         pa.field("previous_timestamp_ms", pa.int64()),
         pa.field("previous_timestamp_type", pa.int32()),
-        pa.field("previous_damage", pa.string()),
+        pa.field("previous_damage", _FEW),
         pa.field("next_segment_base", pa.int64()),  # of the next batch or damaged range
         pa.field("place", pa.int64()),  # its base offset, or the one it should have
         pa.field("latest_ms", pa.int64()),  # highest timestamp of its segment so far, without what is damaged
@@ -108,8 +110,8 @@ class History:
 
     def _completed(self, batch: pa.RecordBatch, following_base: int | None) -> pa.RecordBatch:
         columns = {name: batch.column(name) for name in READ.names}
-        columns["directory"] = repeated(self._directory, pa.string(), len(batch))
-        segments = batch.column("segment").dictionary_encode()
+        columns["directory"] = repeated(self._directory, _FEW, len(batch))
+        segments = batch.column("segment")
         bases = np.array([_base(path) for path in segments.dictionary.to_pylist()], np.int64)
         columns["segment_base"] = pa.array(bases[segments.indices.to_numpy()])
         columns |= _damage(batch.column("damage"))

@@ -56,4 +56,9 @@ def instants(timestamps_ms: Positions) -> pa.Array:
 
 def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
     """Return a column with the same value in every row."""
-    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
+    if value is None:
+        return pa.nulls(count, kind)
+    if pa.types.is_dictionary(kind):
+        places = pa.array(np.zeros(count, np.int32))
+        return pa.DictionaryArray.from_arrays(places, pa.array([value], kind.value_type))
+    return pa.repeat(pa.scalar(value, kind), count)

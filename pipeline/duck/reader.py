@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.duck.engine import TABLE_ROWS, DuckEngine
-from pipeline.pieces import Decode, Piece
+from pipeline.pieces import Decode, Piece, file_options
 
 
 class Reader(Protocol):
@@ -111,6 +111,8 @@ class Tables:
 
     def _write(self, name: str) -> None:
         path = self._files.next_path(name)
-        pq.write_table(pa.Table.from_batches(self._rows[name], self._schemas[name]), path, compression="lz4")
+        schema = self._schemas[name]
+        rows = pa.Table.from_batches(self._rows[name], schema)
+        pq.write_table(rows, path, compression="lz4", **file_options(schema))
         self._paths[name].append(path)
         self._rows[name].clear()

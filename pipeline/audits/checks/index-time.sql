@@ -4,13 +4,25 @@
 -- timestamp, an earlier one has a higher timestamp, the entries decrease, or the highest timestamp of a closed segment is missing (after a
 -- clean shutdown all are closed): searches by time skip records, and retention may keep or delete the segment wrongly. In the last segment
 -- of a broker that is running or was killed, entries from the first wrong one on may be left over from before a truncation.
-WITH running AS (
+WITH entries AS (
+  SELECT *, lag(timestamp_ms) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_ms FROM indexes WHERE kind = 'time'
+),
+wrong AS ( -- an entry has the last offset of its batch, except in the old formats
+  SELECT entries.* FROM entries LEFT JOIN ordered
+    ON ordered.directory = entries.directory AND ordered.topic = entries.topic AND ordered.partition = entries.partition
+    AND ordered.segment_base = entries.segment_base AND ordered.last_offset = entries.offset AND damage IS NULL
+    AND max_timestamp_ms = timestamp_ms AND latest_ms <= timestamp_ms
+  WHERE (ordered.topic IS NULL AND timestamp_ms >= 0) OR timestamp_ms < -1 OR timestamp_ms < previous_ms
+),
+running AS (
   SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms, latest_ms
-  FROM ordered WHERE damage IS NULL
+  FROM ordered JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM wrong)
+    USING (directory, topic, partition, segment_base)
+  WHERE damage IS NULL
 )
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.timestamp_ms, latest_ms, indexes.entry,
        indexes.file AS segment
-FROM (SELECT *, lag(timestamp_ms) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_ms FROM indexes WHERE kind = 'time') indexes
+FROM wrong indexes
 ASOF LEFT JOIN running ON running.directory = indexes.directory AND running.topic = indexes.topic AND running.partition = indexes.partition
   AND running.segment_base = indexes.segment_base AND indexes.offset >= running.base_offset
 ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged

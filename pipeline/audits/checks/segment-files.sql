@@ -7,5 +7,6 @@
 -- truncate to their high watermark.
 SELECT directory, topic, partition, file, what FROM segment_files
 WHERE file NOT LIKE '%leader-epoch-checkpoint'
-  OR EXISTS (SELECT 1 FROM ordered WHERE ordered.directory = segment_files.directory AND ordered.topic = segment_files.topic
-             AND ordered.partition = segment_files.partition AND damage IS NULL AND leader_epoch >= 0 AND magic = 2)
+UNION ALL
+SELECT DISTINCT directory, topic, partition, file, what FROM segment_files JOIN ordered USING (directory, topic, partition)
+WHERE file LIKE '%leader-epoch-checkpoint' AND damage IS NULL AND leader_epoch >= 0 AND magic = 2
