@@ -18,9 +18,9 @@ from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.differential.cluster import KafkaCluster
 from understudy.client import Cluster
-from understudy.exam.exercise import NotExercised
+from understudy.exam.exercise import TOPICS, NotExercised
 from understudy.exam.log_of_upstream import UpstreamPartition
-from understudy.exam.upstream import OFFERS, TOPICS, UpstreamCluster, UpstreamGroup, UpstreamGroups
+from understudy.exam.upstream import OFFERS, UpstreamCluster, UpstreamGroup, UpstreamGroups
 
 BROKERS: Final = 3
 INTERNAL_PARTITIONS: Final = 3

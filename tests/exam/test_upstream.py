@@ -9,9 +9,10 @@ from tests.exam.reference.driver import InProcess
 from understudy.client import Cluster, start
 from understudy.errors import UnderstudyError
 from understudy.exam import upstream
+from understudy.exam.exercise import TOPICS
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import SCENARIOS
-from understudy.exam.upstream import CREATED_TOPIC, GROUPS, TOPICS, opened
+from understudy.exam.upstream import CREATED_TOPIC, GROUPS, opened
 from understudy.exam.verdicts import Verdict
 
 PLAYED = ("produce/answer-lost", "transactions/fenced", "groups/evicted-member-commits", "admin/create-topic")

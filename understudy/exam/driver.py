@@ -21,7 +21,11 @@ UNTIMED_S: Final = 40.0
 """Limit for a command without `timeout_ms`: a library may try to connect for 30 s before it reports a failure."""
 PIPE_CHARACTERS: Final = 1_000
 """Length of a command that fits every system's pipes without a reader, in any encoding."""
-LAST_LINES: Final = 20  # of a driver's output: what identifies an error
+LAST_LINES, SHOWN_LINES, SHOWN_CHARACTERS = 20, 6, 200
+"""Of a driver's output: lines that are kept, lines in a message, and characters of an answer that is wrong.
+
+Ours: what identifies an error, and fits below a verdict.
+"""
 ENDED_S: Final = 1.0
 """How long to read after the driver's end. A child outside its process group may keep the pipe open."""
 
@@ -160,7 +164,7 @@ class Driver:
             raise CallError(command, library_error(answer["error"]))
         result = answer.get("result")
         if not isinstance(result, Mapping):
-            raise DriverProblem(f"the answer to {command} has no result: {json.dumps(answer)[:200]}")
+            raise DriverProblem(f"the answer to {command} has no result: {json.dumps(answer)[:SHOWN_CHARACTERS]}")
         problem = problem_of(command, result)
         if problem is not None:
             raise DriverProblem(f"the answer to {command} is wrong: {problem}")
@@ -201,9 +205,9 @@ class Driver:
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):  # RecursionError for a line with thousands of brackets
-            raise DriverProblem(f"stdout is for answers in JSON only, not {line[:200]!r}") from None
+            raise DriverProblem(f"stdout is for answers in JSON only, not {line[:SHOWN_CHARACTERS]!r}") from None
         if not isinstance(answer, Mapping) or answer.get("id") != self._number:
-            raise DriverProblem(f"the answer to command {self._number} needs this id: {line[:200]}")
+            raise DriverProblem(f"the answer to command {self._number} needs this id: {line[:SHOWN_CHARACTERS]}")
         return answer
 
     def _read_answers(self) -> None:
@@ -220,7 +224,7 @@ class Driver:
 
     def _end_of_log(self) -> str:
         self.readers[1].join(ENDED_S)  # stdout may end before the last lines on stderr are read
-        return "".join(f"\n    {line}" for line in ["", *self.log][-6:])
+        return "".join(f"\n    {line}" for line in ["", *self.log][-SHOWN_LINES:])
 
     def __enter__(self) -> Self:
         return self

@@ -20,17 +20,21 @@ REQUEST_TIMEOUT_MS: Final = 2_000  # short, as many scenarios wait for it
 EXPIRY_MS: Final = 3_000
 """How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
 RETRY_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
+POLL_MS: Final = 200
+"""How long a poll waits for records: longer than a response takes, short beside a case's limit."""
 LONGEST: Final = 2_000
 """Characters of a violation's text: a value of 70 KB in a list of records is no help to a reader."""
+FEW, LINE = 5, 12
+"""Values in a violation's text: of a set, where some identify the fault; of a sequence, as many as fit on a line."""
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,
     "transactional_id": None,
-    "transaction_timeout_ms": 60_000,
+    "transaction_timeout_ms": 60_000,  # the default of Kafka's producer
     "request_timeout_ms": REQUEST_TIMEOUT_MS,
-    "retry_backoff_ms": 50,
+    "retry_backoff_ms": 50,  # half of Kafka's: more attempts in a case
     "linger_ms": 0,
-    "max_in_flight": 5,
+    "max_in_flight": 5,  # the default of Kafka's producer
     "compression": "none",
 }
 CONSUMER: Final[Mapping[str, Any]] = {
@@ -40,10 +44,15 @@ CONSUMER: Final[Mapping[str, Any]] = {
     "isolation": "read_uncommitted",
     "offset_reset": "earliest",
     "auto_commit": False,
-    "session_timeout_ms": 10_000,
-    "heartbeat_interval_ms": 300,
+    "session_timeout_ms": 10_000,  # ours: below a case's limit, and never over while a busy machine pauses
+    "heartbeat_interval_ms": 300,  # ours: several in the seconds of a case
     "request_timeout_ms": REQUEST_TIMEOUT_MS,
 }
+
+TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
+"""Topics of the exam's cluster and their partitions: `u` is for copies, each leader of `many` another broker."""
+BROKERS: Final = 3
+"""As many as replicas in production."""
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 
@@ -192,7 +201,7 @@ class Consumer:
         """Join the group."""
         self.exercise.driver.call("subscribe", consumer=self.name, topics=topics or ["t"])
 
-    def poll(self, timeout_ms: int = 500, **options: int) -> int:
+    def poll(self, timeout_ms: int = POLL_MS, **options: int) -> int:
         """Poll once, `max_records` with the capability of this name; return the number of records."""
         result = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms, **options)
         self.read += result.get("records", ())
@@ -203,12 +212,12 @@ class Consumer:
         """Poll until that many records have been read in total, or the time is up."""
         until = self.exercise.deadline()
         while len(self.read) < count and time.monotonic() < until:
-            self.poll(200)
+            self.poll()
 
     def poll_quietly(self, times: int = 3) -> None:
         """Poll a few more times, for records that must not arrive."""
         for _ in range(times):
-            self.poll(200)
+            self.poll()
 
     def seek(self, offset: int, *, topic: str = "t", partition: int = 0) -> None:
         """Move to an offset."""
@@ -369,6 +378,11 @@ class Exercise:
         if unmet and (every_fault or len(unmet) == len(states)):
             raise NotExercised(f"no request met the fault {unmet[0].match}")
 
+    def require_read(self, consumer: Consumer, values: Iterable[str]) -> None:
+        """Require that the consumer has read each of these values; it may have read others, or some again."""
+        missing = sorted({*values} - {*consumer.values()})
+        self.require(not missing, f"not read: {', '.join(missing[:FEW])}")
+
     def require_acknowledged(self, producer: Producer, level: Level = Level.MUST) -> None:
         """Require that all records are reported as written. At level SHOULD, a record may be reported as failed."""
         for each in producer.sent:
@@ -397,11 +411,10 @@ class Exercise:
         mine = set(wanted)
         values = [value for value in self.log_values(topic, partition) if value in mine]
         twice = sorted({value for value in values if values.count(value) > 1})
-        # A few of them identify the fault, here and below.
-        self.require(not twice, f"in the log more than once: {', '.join(twice[:5])}")
+        self.require(not twice, f"in the log more than once: {', '.join(twice[:FEW])}")
         missing = [value for value in wanted if value not in set(values)]
-        self.require(not missing, f"not in the log: {', '.join(missing[:5])}")
-        self.require(values == wanted, f"the log has another order: {' '.join(values[:12])}")
+        self.require(not missing, f"not in the log: {', '.join(missing[:FEW])}")
+        self.require(values == wanted, f"the log has another order: {' '.join(values[:LINE])}")
 
     def require_sequences(self, producer: Producer) -> None:
         """Require that each batch on the wire continues the sequence or repeats one of the last five (KIP-98)."""

@@ -15,7 +15,7 @@ from understudy.errors import ControlError, StartError, UnderstudyError, Unreach
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
 from understudy.exam import security, wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotStarted, NotSupported
-from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
+from understudy.exam.exercise import BROKERS, TIMEOUT_MS, TOPICS, Exercise, NotExercised, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import STEERING, Scenario
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_violation
@@ -34,18 +34,19 @@ WITHOUT_FAULTS: Final = frozenset(
 """Scenarios that report what a client does in each run, if it is no violation of level MUST."""
 ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
 OPTIONS: Final[dict[str, Any]] = {
-    "brokers": 3,
+    "brokers": BROKERS,
     "for_tests": False,
-    "topics": {"t": 1, "u": 1, "many": 3},
+    "topics": dict(TOPICS),
     "listeners": security.listeners(),
     "add_scram": security.users(),
     "settings": {
         **security.settings(),
         "group.initial.rebalance.delay.ms": 0,
-        "default.replication.factor": 3,
+        "default.replication.factor": BROKERS,
         "min.insync.replicas": 1,
-        "offsets.topic.num.partitions": 3,
-        "transaction.state.log.num.partitions": 3,
+        # A coordinator on each broker.
+        "offsets.topic.num.partitions": BROKERS,
+        "transaction.state.log.num.partitions": BROKERS,
         "auto.create.topics.enable": False,
     },
 }

@@ -29,7 +29,7 @@ class ShareConsumer(Consumer):
         until = self.exercise.deadline()
         while len(self.read) < count and not self.exercise.past(until):
             before = len(self.read)
-            if self.poll(200):
+            if self.poll():
                 self.acknowledge("accept", self.read[before:])
                 self.commit()
 

@@ -16,18 +16,16 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from understudy.client import Cluster, connect
 from understudy.errors import UnderstudyError
-from understudy.exam.exercise import NotExercised
+from understudy.exam.exercise import BROKERS, TOPICS, NotExercised
 from understudy.exam.log_of_upstream import UpstreamPartition
 from understudy.launcher import ServerProcess, command_line
 
-TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
 CREATED_TOPIC: Final = "made"
 """The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
 PATIENCE_S: Final = 120.0  # elections and reassignments of a cluster in use
 REACHED_S: Final = 20.0  # for the first response
 PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
-REPLICAS: Final = 3  # as many as production has, and as the exam's brokers
 OFFERS: Final = frozenset({"clock"})
 """Steering of scenarios that is available: time passes, although it cannot be advanced."""
 
@@ -176,7 +174,7 @@ class UpstreamCluster:
 
     def new_topics(self) -> list[NewTopic]:
         """Return the topics of each scenario."""
-        replicas = min(REPLICAS, len(self.admin.list_topics(timeout=PATIENCE_S).brokers))
+        replicas = min(BROKERS, len(self.admin.list_topics(timeout=PATIENCE_S).brokers))
         return [NewTopic(name, count, replicas) for name, count in TOPICS.items()]
 
     def delete(self) -> None:

@@ -24,6 +24,8 @@ REFUSED_PER_S: Final = 30
 IDLE_PER_S: Final = 60
 """Fetches without records, or Metadata, within a second: arbitrary, more than a client needs that polls every 50 ms."""
 SECOND_US: Final = 1_000_000
+FIRST_WITH_SESSIONS, FIRST_WITH_LEADER_EPOCH = 7, 9  # versions of Fetch
+FIRST_WITH_EPOCH: Final = 9  # version of OffsetFetch: the member and its epoch
 NEVER_US: Final = 2**63
 REPEATED: Final = 10  # arbitrary: fewer may be the attempts of one call
 HASTY: Final = 10
@@ -432,7 +434,7 @@ def _carries_epoch(entry: JournalEntry, granted: Mapping[str, set[int]]) -> Iter
         if epoch not in granted.get(member, ()):
             yield Problem(entry, f"member {member!r} was not granted epoch {epoch}")
         return
-    for group in entry.request.get("groups", ()) if entry.version > 8 else ():
+    for group in entry.request.get("groups", ()) if entry.version >= FIRST_WITH_EPOCH else ():
         member, epoch = group.get("member_id") or "", group.get("member_epoch", -1)
         if epoch not in granted.get(member, ()):
             yield Problem(entry, f"member {member!r} was not granted epoch {epoch}", Level.SHOULD, habit=True)
@@ -502,14 +504,14 @@ def _fetch_sessions(entries: Sequence[JournalEntry]) -> Iterator[Problem]:
     """
     next_epochs: dict[tuple[int, int], int] = {}
     for entry in entries:
-        if entry.api != "Fetch" or entry.version < 7:
+        if entry.api != "Fetch" or entry.version < FIRST_WITH_SESSIONS:
             continue
         session, epoch = entry.request.get("session_id", 0), entry.request.get("session_epoch", -1)
         known = next_epochs.get((entry.broker, session))
         epochs = [
             each["current_leader_epoch"] for topic in entry.request.get("topics", ()) for each in topic["partitions"]
         ]
-        if entry.version > 8 and epochs and max(epochs) < 0:
+        if entry.version >= FIRST_WITH_LEADER_EPOCH and epochs and max(epochs) < 0:
             yield Problem(entry, "no partition has a leader epoch", Level.MAY, habit=True)
         if session and epoch > 0:
             if known is None:

@@ -9,7 +9,7 @@ from understudy.results import JournalEntry
 
 KEPT_BATCHES: Final = 5
 """Batches per producer and partition for which a broker detects duplicates (ProducerStateEntry)."""
-SEQUENCES: Final = 2**31
+SEQUENCES: Final = 2**31  # 0 follows the highest int32 (DefaultRecordBatch.incrementSequence)
 
 
 @dataclass(frozen=True)

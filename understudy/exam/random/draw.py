@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
+from understudy.exam.exercise import TOPICS
 from understudy.exam.random import faults, steps
 from understudy.exam.random.schedule import FAULT, Schedule, Step
 from understudy.exam.random.steps import PRODUCERS
 
-TOPICS: Final = {"t": 1, "u": 1, "many": 3}
-"""Topics of the exam's cluster and their partitions; `u` is for copies."""
 NEEDS: Final[Mapping[str, frozenset[str]]] = {
     "plain": frozenset({"producer"}),
     "idempotent": frozenset({"producer", "idempotence"}),

@@ -252,7 +252,7 @@ def _evicted(chance: Random, about: About) -> list[Verb] | None:
     # The id of a member is known only when the schedule is played: its index among the members is drawn.
     if not about.groups:
         return None
-    arguments = {"group": chance.choice(about.groups), "member": chance.randrange(3)}
+    arguments = {"group": chance.choice(about.groups), "member": chance.randrange(3)}  # of at most three
     return [{"verb": "groups evict", "arguments": arguments}]
 
 
@@ -274,6 +274,7 @@ def _clock(chance: Random, _about: About) -> list[Verb]:
     return [{"verb": "clock advance", "arguments": {"ms": chance.choice((1_000, 6_000, 12_000, 70_000))}}]
 
 
+# Weights, ours: what libraries handle by different code is more frequent than what only delays.
 FAULTS: Final = (
     Line("lost request", 6, _lost),
     Line("lost response", 10, _lost_reply),

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
 from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError, NotStarted
-from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.exercise import TOPICS, Exercise, NotExercised
 from understudy.exam.random import steps
 from understudy.exam.random.administration import Administrator
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
-from understudy.exam.random.draw import TOPICS
 from understudy.exam.random.faults import BROKERS, UNDO
 from understudy.exam.random.history import History
 from understudy.exam.random.schedule import FAULT, Schedule, Step
@@ -32,6 +31,7 @@ ELSEWHERE_S: Final = 30.0
 """The same on another cluster, from which no member can be removed before its session timeout."""
 LOCK_S: Final = 31
 """One second longer than share.record.lock.duration.ms."""
+LOOK_S: Final = 0.05  # as in scenarios: few looks, beside what a coordinator does
 LAST_SHARES: Final = 4
 """How often a share group is polled at the end, for records that were reported as done.
 
@@ -297,7 +297,7 @@ class Play:
             states = {each.state for each in self.exercise.cluster.transactions.list()}
             if not states & {"Ongoing", "PrepareCommit", "PrepareAbort"}:
                 return
-            time.sleep(0.05)
+            time.sleep(LOOK_S)
 
     def _drain(self) -> None:
         """Let all consumers read to the end, and write down that nothing was left."""

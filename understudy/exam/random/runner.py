@@ -9,10 +9,10 @@ from understudy.client import Cluster
 from understudy.errors import UnderstudyError
 from understudy.exam import wire
 from understudy.exam.driver import AnyDriver, NotSupported
-from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.exercise import TOPICS, Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.random import files, oracle, shrink
-from understudy.exam.random.draw import TOPICS, drawn, needs_of
+from understudy.exam.random.draw import drawn, needs_of
 from understudy.exam.random.files import Played
 from understudy.exam.random.oracle import Finding
 from understudy.exam.random.play import Play

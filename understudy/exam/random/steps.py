@@ -85,6 +85,8 @@ def _idle(_client: Client, fields: Fields) -> None:
     time.sleep(fields["ms"] / 1000)
 
 
+# Weights and shares are ours: mostly what programs do all the time, seldom what ends them; few values of each field, so
+# that a schedule meets the same again.
 STEPS: Final = (
     Line("send", 10, PRODUCERS, _records, _send),
     Line("flush", 4, PRODUCERS, _nothing, lambda client, _fields: client.flush()),

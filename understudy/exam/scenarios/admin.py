@@ -5,14 +5,17 @@ from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
+from understudy.exam.scenarios.values import MOST_ATTEMPTS
 
 NEEDS = "admin"
 AGAIN = "Repeats the request, at the new controller if the response names another one."
 LOSS = "An application that continues without its topic, or fails although the cluster is healthy."
 EXISTS = "TOPIC_ALREADY_EXISTS"
+PARTITIONS = 3
+"""Of a new topic: not the default, 1, so that it shows whether the number was sent."""
 
 
-def create(exercise: Exercise, topic: str = "made", partitions: int = 3) -> LibraryError | None:
+def create(exercise: Exercise, topic: str = "made", partitions: int = PARTITIONS) -> LibraryError | None:
     """Create a topic; return the library's error."""
     servers, timeout_ms = exercise.cluster.bootstrap_servers, exercise.timeout_ms
     try:
@@ -35,7 +38,9 @@ def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:
     error = create(exercise)
     exercise.require_exercised()
     there = partitions_of(exercise, "made")
-    exercise.require(error is not None or there == 3, f"reported as created, and the topic has {there} partitions")
+    exercise.require(
+        error is not None or there == PARTITIONS, f"reported as created, and the topic has {there} partitions"
+    )
     accepted = error is None or (may_exist and EXISTS in f"{error.code} {error.message}".upper().replace(" ", "_"))
     accepted = accepted or (may_exist and error is not None and "EXIST" in f"{error.code} {error.message}".upper())
     exercise.require(accepted, f"the library reports {error}", Level.SHOULD)
@@ -52,7 +57,7 @@ def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:
 def create_topic(exercise: Exercise) -> None:
     """Play without a fault, as the positive control."""
     check_created(exercise)
-    exercise.require(partitions_of(exercise, "made") == 3, "the topic is not there")
+    exercise.require(partitions_of(exercise, "made") == PARTITIONS, "the topic is not there")
 
 
 @scenario(
@@ -77,7 +82,7 @@ for _code in ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR"):
         exercise.require_exercised()
         exercise.require(error is not None, "a topic that was refused is reported as created")
         attempts = sum(entry.error == code for entry in exercise.journal(api="CreateTopics"))
-        exercise.require(attempts < 10, f"the request was sent {attempts} times", Level.SHOULD)
+        exercise.require(attempts < MOST_ATTEMPTS, f"the request was sent {attempts} times", Level.SHOULD)
 
     scenario(
         f"admin/{_code.lower().replace('_', '-')}",
@@ -103,7 +108,9 @@ def request_timed_out(exercise: Exercise) -> None:
     error = create(exercise)
     exercise.require_exercised()
     there = partitions_of(exercise, "made")
-    exercise.require(error is not None or there == 3, f"reported as created, and the topic has {there} partitions")
+    exercise.require(
+        error is not None or there == PARTITIONS, f"reported as created, and the topic has {there} partitions"
+    )
 
 
 for _code, _kip in (("NOT_CONTROLLER", "KIP-590"), ("THROTTLING_QUOTA_EXCEEDED", "KIP-599")):

@@ -8,7 +8,7 @@ from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.connection import LOST, check_written
 from understudy.exam.scenarios.consumers import check_read
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import LOOK_S, numbered, since
 from understudy.options import FaultOptions
 
 DEAD = {"brokers.*.port": 1}
@@ -18,7 +18,7 @@ PATIENCE = 3
 """Multiple of the usual wait for a consumer, which loses nothing by being late."""
 SUBSCRIPTIONS = "GetTelemetrySubscriptions"
 SUBSCRIBED_S = 5.0
-"""Time within which a library has requested its telemetry subscriptions."""
+"""Time within which a library has requested its subscriptions: ours; it asks when it has connected (KIP-714)."""
 
 
 @scenario(
@@ -76,7 +76,7 @@ def rebootstrap_consumer(exercise: Exercise) -> None:
 )
 def rebootstrap_required(exercise: Exercise) -> None:
     """Return the error code at the top level of the response, which has the field since version 13."""
-    exercise.fault(api="Metadata", versions=[13, 99], alter={"error_code": "REBOOTSTRAP_REQUIRED"})
+    exercise.fault(api="Metadata", versions=since(13), alter={"error_code": "REBOOTSTRAP_REQUIRED"})
     check_written(exercise)
 
 
@@ -94,7 +94,7 @@ for _slug, _title, _fault in _FAULTS:
         producer.flush()
         until = time.monotonic() + SUBSCRIBED_S
         while not exercise.met() and not exercise.past(until):
-            time.sleep(0.05)
+            time.sleep(LOOK_S)
         producer.send(numbered(5, "later"))
         producer.flush()
         exercise.require_exercised()

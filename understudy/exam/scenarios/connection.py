@@ -9,7 +9,7 @@ from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised, Producer
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import FENCED_S, numbered
 
 LOST = "Records that the application handed over, because the client never gets connected."
 RECONNECT = "Closes the connection, connects again after a back-off, and repeats the request."
@@ -120,7 +120,7 @@ def metadata_unanswered(exercise: Exercise) -> None:
     loss=LOST,
 )
 def metadata_in_pieces(exercise: Exercise) -> None:
-    """Send each response seven bytes at a time."""
+    """Send each response seven bytes at a time: each piece ends within a field of four or eight."""
     exercise.fault(api="Metadata", bytes={"drip": {"size": 7, "every_ms": 5}}, times=None)
     check_written(exercise)
 
@@ -135,7 +135,7 @@ def metadata_in_pieces(exercise: Exercise) -> None:
     loss=LOST,
 )
 def metadata_cut(exercise: Exercise) -> None:
-    """Cut Metadata after ten bytes."""
+    """Cut Metadata after ten bytes: behind size and correlation id, within the first field."""
     exercise.fault(api="Metadata", bytes={"truncate": 10})
     check_written(exercise)
 
@@ -166,7 +166,9 @@ def leader_not_available(exercise: Exercise) -> None:
 )
 def wrong_correlation_id(exercise: Exercise) -> None:
     """Change it for Produce: a client that accepts it reports a success that it cannot know. A time-out is allowed."""
-    exercise.fault(api="Produce", bytes={"correlation_id": 2**31 - 7})
+    exercise.fault(
+        api="Produce", bytes={"correlation_id": 2**31 - 7}
+    )  # ours: a client counts from 0, and never gets there
     producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2)
     producer.send(numbered(5))
     producer.flush()
@@ -191,7 +193,7 @@ def broker_unreachable(exercise: Exercise) -> None:
     """Stop the first broker of bootstrap.servers, which leads none of the partitions in use."""
     exercise.cluster.topics["t"].partitions[0].move_leader(2)
     exercise.cluster.brokers[1].kill()
-    exercise.cluster.clock.advance(seconds=20)  # past broker.session.timeout.ms, so that it leaves the ISR
+    exercise.cluster.clock.advance(seconds=FENCED_S)
     check_written(exercise)
 
 

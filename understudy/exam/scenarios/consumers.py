@@ -6,7 +6,7 @@ from control_api.fault_actions import Disconnect, Error
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import BEYOND, COLLECT_MS, PROBE_MS, next_broker, numbered, since
 
 NEEDS = "consumer"
 SKIPPED = "Records are skipped or read twice."
@@ -17,7 +17,7 @@ def check_read(exercise: Exercise, consumer: Consumer, expected: list[str], *, t
     """Require that the consumer has read these values, and no others within `times` times the usual wait."""
     until = exercise.deadline(times)
     while len(consumer.read) < len(expected) and time.monotonic() < until:
-        consumer.poll(200)
+        consumer.poll()
         if consumer.values() != expected[: len(consumer.read)]:
             break
     consumer.poll_quietly()
@@ -76,7 +76,7 @@ def from_the_middle(exercise: Exercise) -> None:
 )
 def within_a_batch(exercise: Exercise) -> None:
     """Start there, although the broker returns whole batches."""
-    producer = exercise.producer(linger_ms=50)
+    producer = exercise.producer(linger_ms=COLLECT_MS)
     producer.send(numbered(10))
     producer.flush()
     exercise.require_acknowledged(producer)
@@ -150,7 +150,7 @@ def answer_lost(exercise: Exercise) -> None:
     loss=SKIPPED,
 )
 def answer_cut(exercise: Exercise) -> None:
-    """Cut it after 60 bytes."""
+    """Cut it after 60 bytes: about where the records begin."""
     exercise.fault(api="Fetch", bytes={"truncate": 60})
     read_twenty(exercise)
 
@@ -172,7 +172,7 @@ def silent_broker(exercise: Exercise) -> None:
 for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH"):
 
     def _session_lost(exercise: Exercise, code: str = _session_code) -> None:
-        exercise.fault(api="Fetch", versions=[7, 99], error=code, skip=1)
+        exercise.fault(api="Fetch", versions=since(7), error=code, skip=1)
         read_twenty(exercise)
 
     _slug = _session_code.lower().replace("_", "-")
@@ -203,7 +203,7 @@ def leader_moves(exercise: Exercise) -> None:
     consumer.poll_for(10)
     partition = exercise.cluster.topics["t"].partitions[0]
     former = partition.show().leader
-    partition.move_leader(former % 3 + 1)
+    partition.move_leader(next_broker(former))
     exercise.cluster.brokers[former].stop()
     exercise.write(numbered(10, "b"))
     check_read(exercise, consumer, numbered(10, "a") + numbered(10, "b"))
@@ -221,7 +221,7 @@ def out_of_range_earliest(exercise: Exercise) -> None:
     """Assign an offset beyond the end."""
     exercise.write(numbered(5))
     consumer = exercise.consumer(offset_reset="earliest")
-    consumer.assign(1_000)
+    consumer.assign(BEYOND)
     check_read(exercise, consumer, numbered(5))
 
 
@@ -229,7 +229,7 @@ def check_latest(exercise: Exercise, consumer: Consumer) -> None:
     """Write records until one is read; require that none of before is read, and none is skipped afterwards."""
     until, count = exercise.deadline(), 0
     while not consumer.read and not exercise.past(until):
-        consumer.poll(300)
+        consumer.poll(PROBE_MS)
         exercise.write([f"new{count:02}"])
         count += 1
     consumer.poll_quietly()
@@ -253,7 +253,7 @@ def out_of_range_latest(exercise: Exercise) -> None:
     """Assign an offset beyond the end."""
     exercise.write(numbered(10, "old"))
     consumer = exercise.consumer(offset_reset="latest")
-    consumer.assign(1_000)
+    consumer.assign(BEYOND)
     check_latest(exercise, consumer)
 
 
@@ -286,7 +286,7 @@ def after_deletion_latest(exercise: Exercise) -> None:
 def out_of_range_none(exercise: Exercise) -> None:
     """Assign an offset beyond the end."""
     exercise.write(numbered(5))
-    check_no_reset(exercise, 1_000)
+    check_no_reset(exercise, BEYOND)
 
 
 @scenario(
@@ -310,7 +310,7 @@ def check_no_reset(exercise: Exercise, offset: int) -> None:
     consumer = exercise.consumer(offset_reset="none")
     consumer.assign(offset)
     for _ in range(25):
-        consumer.poll(200)
+        consumer.poll()
         if consumer.errors or consumer.read:
             break
     exercise.require(not consumer.read, f"read {consumer.values()} without an offset to begin at")
@@ -334,10 +334,10 @@ def list_offsets_refused(exercise: Exercise) -> None:
     exercise.write(numbered(5))
     exercise.fault(api="ListOffsets", apply_then=Error("NOT_LEADER_OR_FOLLOWER"))
     consumer = exercise.consumer(offset_reset="earliest")
-    consumer.assign(1_000)
+    consumer.assign(BEYOND)
     until = exercise.deadline()
     while set(consumer.values()) != set(numbered(5)) and not exercise.past(until):
-        consumer.poll(200)
+        consumer.poll()
     consumer.poll_quietly()
     exercise.require_exercised()
     first = list(dict.fromkeys(consumer.values()))
@@ -355,12 +355,12 @@ def list_offsets_refused(exercise: Exercise) -> None:
 )
 def damaged_batch(exercise: Exercise) -> None:
     """Flip a byte of the last value in transit."""
-    exercise.write(["a" * 50])
-    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})
+    exercise.write(["a" * 50])  # so long that the damaged byte is one of them
+    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})  # -12: behind the value is a count of headers, and tags
     consumer = exercise.consumer()
     consumer.assign(0)
     for _ in range(10):
-        consumer.poll(200)
+        consumer.poll()
     exercise.require_exercised()
     wrong = [value for value in consumer.values() if value != "a" * 50]
     exercise.require(not wrong, f"a value was delivered that is not in the log: {wrong[:1]}")

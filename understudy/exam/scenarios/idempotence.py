@@ -1,6 +1,6 @@
 """Idempotent producers (KIP-98, KIP-360): each record once, in order, despite lost responses and retries."""
 
-from typing import Any, Final
+from typing import Any
 
 from control_api.fault_actions import Disconnect, Error
 from understudy.client.steering import Fault
@@ -8,11 +8,10 @@ from understudy.exam.driver import CallError
 from understudy.exam.exercise import Exercise, NotExercised, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import OUTCOME_MS, SHORT, next_broker, numbered
 
 NEEDS = "producer idempotence"
 TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."
-SHORT: Final = {"delivery_timeout_ms": 3_000, "request_timeout_ms": 1_000}
 SAME = "Repeats the same batch with the same sequence; the broker detects the duplicate."
 
 
@@ -147,7 +146,7 @@ def answer_too_late(exercise: Exercise) -> None:
 def check_after_expiry(exercise: Exercise, fault: Fault, producer: Producer) -> None:
     """Let a record expire, end the fault, and require that the next record is written as a new one."""
     producer.send(["expired"])
-    producer.flush(8_000)
+    producer.flush(OUTCOME_MS)
     exercise.require_exercised()
     if producer.sent[-1].error is None:
         raise NotExercised("the record did not expire")
@@ -293,7 +292,7 @@ def leader_moves(exercise: Exercise) -> None:
     for part in "abc":
         producer.send(numbered(5, part))
         producer.flush()
-        partition.move_leader(partition.show().leader % 3 + 1)
+        partition.move_leader(next_broker(partition.show().leader))
     producer.send(numbered(5, "d"))
     producer.flush()
     exercise.require_acknowledged(producer)

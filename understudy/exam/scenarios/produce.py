@@ -7,7 +7,16 @@ from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised, Producer
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import (
+    COLLECT_MS,
+    DELIVERY_MS,
+    FENCED_S,
+    MANY,
+    OUTCOME_MS,
+    SHORT,
+    next_broker,
+    numbered,
+)
 
 LOST = "Records that the library reported as written."
 RETRY = "Repeats the request until delivery.timeout.ms has passed."
@@ -56,12 +65,12 @@ def plain(exercise: Exercise) -> None:
 def three_partitions(exercise: Exercise) -> None:
     """Use three leaders on three brokers."""
     producer = exercise.producer()
-    for partition in range(3):
+    for partition in MANY:
         producer.send(numbered(5, f"p{partition}-"), topic="many", partition=partition)
     producer.flush()
     exercise.require_acknowledged(producer)
     exercise.require_no_loss(producer)
-    for partition in range(3):
+    for partition in MANY:
         exercise.require_once_in_order(producer, "many", partition)
 
 
@@ -99,19 +108,19 @@ def timestamps(exercise: Exercise) -> None:
 def one_partition_of_three_refused(exercise: Exercise) -> None:
     """Let one broker lead all three, so that one request may carry them; requests do not expire on a busy machine."""
     partitions = exercise.cluster.topics["many"].partitions
-    for partition in range(3):
+    for partition in MANY:
         partitions[partition].move_leader(1)
-    producer = connected(exercise, linger_ms=50, request_timeout_ms=10_000)
-    for number in range(3):
+    producer = connected(exercise, linger_ms=COLLECT_MS, request_timeout_ms=10_000)
+    for number in range(3):  # before, with and after the fault
         if number == 1:
             exercise.fault(api="Produce", topic="many", partition=1, error="NOT_LEADER_OR_FOLLOWER")
-        for partition in range(3):
+        for partition in MANY:
             producer.send([f"p{partition}-{number}"], topic="many", partition=partition)
         producer.flush()
     exercise.require_exercised()
     exercise.require_no_loss(producer)
     exercise.require_acknowledged(producer)
-    for partition in range(3):
+    for partition in MANY:
         exercise.require_once_in_order(producer, "many", partition)
 
 
@@ -139,7 +148,7 @@ def leader_moves(exercise: Exercise) -> None:
     producer.send(numbered(5, "a"))
     producer.flush()
     partition = exercise.cluster.topics["t"].partitions[0]
-    partition.move_leader(partition.show().leader % 3 + 1)
+    partition.move_leader(next_broker(partition.show().leader))
     producer.send(numbered(5, "b"))
     producer.flush()
     exercise.require_acknowledged(producer)
@@ -204,7 +213,7 @@ def not_enough_replicas(exercise: Exercise) -> None:
 
 @scenario("produce/answer-cut", "The response is cut off", rule="core A.1", needs="producer", correct=RETRY, loss=LOST)
 def answer_cut(exercise: Exercise) -> None:
-    """Cut it after 15 bytes."""
+    """Cut it after 15 bytes: behind the correlation id, before the first error code."""
     exercise.fault(api="Produce", bytes={"truncate": 15})
     check_delivered(exercise)
 
@@ -219,10 +228,10 @@ def answer_cut(exercise: Exercise) -> None:
 )
 def message_too_large(exercise: Exercise) -> None:
     """Send a single record, so that there is no smaller batch to retry with."""
-    producer = connected(exercise, delivery_timeout_ms=3_000)
+    producer = connected(exercise, delivery_timeout_ms=DELIVERY_MS)
     fault = exercise.fault(api="Produce", error="MESSAGE_TOO_LARGE", times=None)
     producer.send(["large"])
-    pending = producer.flush(8_000)
+    pending = producer.flush(OUTCOME_MS)
     exercise.require_exercised()
     exercise.require(not producer.sent[-1].acknowledged, "the refused record was reported as written")
     exercise.require(not pending, "the refused record has no outcome 5 s after its delivery timeout")
@@ -246,10 +255,10 @@ def message_too_large(exercise: Exercise) -> None:
 )
 def expired_records_are_not_sent(exercise: Exercise) -> None:
     """Refuse it until it is reported, then accept everything."""
-    producer = connected(exercise, delivery_timeout_ms=3_000, request_timeout_ms=1_000)
+    producer = connected(exercise, **SHORT)
     fault = exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=None)
     producer.send(["expired"])
-    producer.flush(8_000)
+    producer.flush(OUTCOME_MS)
     exercise.require_exercised()
     exercise.require(producer.sent[-1].error is not None, "the refused record has no outcome after 8 s")
     exercise.faults.clear()
@@ -271,10 +280,10 @@ def expired_records_are_not_sent(exercise: Exercise) -> None:
 )
 def delivery_timeout(exercise: Exercise) -> None:
     """Require the report within 3 s, and 5 s of grace."""
-    producer = connected(exercise, delivery_timeout_ms=3_000, request_timeout_ms=1_000)
+    producer = connected(exercise, **SHORT)
     exercise.fault(api="Produce", drop=True, times=None)
     producer.send(["r00"])
-    pending = producer.flush(8_000)
+    pending = producer.flush(OUTCOME_MS)
     exercise.require_exercised()
     exercise.require(not producer.sent[-1].acknowledged, "a record that no broker answered for was reported as written")
     exercise.require(not pending, "no outcome 5 s after delivery.timeout.ms", Level.SHOULD)
@@ -314,7 +323,7 @@ def leader_killed(exercise: Exercise) -> None:
     producer.flush()
     leader = exercise.cluster.topics["t"].partitions[0].show().leader
     exercise.cluster.brokers[leader].kill()
-    exercise.cluster.clock.advance(seconds=20)
+    exercise.cluster.clock.advance(seconds=FENCED_S)
     producer.send(numbered(5, "b"))
     producer.flush()
     exercise.require_acknowledged(producer)
@@ -332,7 +341,7 @@ def leader_killed(exercise: Exercise) -> None:
 )
 def metadata_after_leader_error(exercise: Exercise) -> None:
     """Refuse Produce without a hint of the new leader."""
-    exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER", versions=[0, 99])
+    exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER")
     producer = exercise.producer()
     producer.send(["r00"])
     producer.flush()

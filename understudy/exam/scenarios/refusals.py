@@ -11,7 +11,14 @@ from understudy.exam.scenario import scenario
 from understudy.exam.scenarios import groups, idempotence, produce, transactions
 from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
 from understudy.exam.scenarios.consumers import SKIPPED, read_twenty
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import (
+    BEYOND,
+    DELIVERY_MS,
+    MOST_ATTEMPTS,
+    TRANSACTION_DELIVERY_MS,
+    numbered,
+    since,
+)
 
 FINAL = "Reports the error, and does not report the record as written."
 STILL_REFUSED_MS = 8_000  # the delivery timeout and EXPIRY_MS, with a second to spare
@@ -28,7 +35,7 @@ for _code in ("INVALID_RECORD", "POLICY_VIOLATION", "INVALID_REQUIRED_ACKS", "TO
               "CLUSTER_AUTHORIZATION_FAILED"):  # fmt: skip
 
     def _refused_for_good(exercise: Exercise, code: str = _code) -> None:
-        producer = produce.connected(exercise, delivery_timeout_ms=3_000)
+        producer = produce.connected(exercise, delivery_timeout_ms=DELIVERY_MS)
         exercise.fault(api="Produce", error=code, times=None)
         producer.send(["refused"])
         pending = producer.flush(STILL_REFUSED_MS)
@@ -36,7 +43,7 @@ for _code in ("INVALID_RECORD", "POLICY_VIOLATION", "INVALID_REQUIRED_ACKS", "TO
         exercise.require(not producer.sent[-1].acknowledged, "the refused record was reported as written")
         exercise.require(not pending, "the refused record has no outcome 5 s after its delivery timeout")
         attempts = sum(entry.error == code for entry in exercise.journal(producer.name, "Produce"))
-        exercise.require(attempts < 10, f"the record was sent {attempts} times", Level.SHOULD)
+        exercise.require(attempts < MOST_ATTEMPTS, f"the record was sent {attempts} times", Level.SHOULD)
 
     scenario(
         f"produce/refused-{slug(_code)}",
@@ -88,7 +95,7 @@ for _code in ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
 
 def concurrent_transactions(exercise: Exercise) -> None:
     """Refuse the first records of a transaction twice; only versions since KIP-890 get this code."""
-    exercise.fault(api="Produce", versions=[12, 99], error="CONCURRENT_TRANSACTIONS", times=2)
+    exercise.fault(api="Produce", versions=since(12), error="CONCURRENT_TRANSACTIONS", times=2)
     transactions.check_committed(exercise)
 
 
@@ -106,7 +113,7 @@ def check_refused_in_transaction(exercise: Exercise, code: str) -> None:
     """Refuse the records of one of two partitions for as long as the transaction lasts: it cannot be committed."""
     exercise.fault(api="Produce", topic="u", error=code, times=None)
     try:
-        producer = exercise.transactional(delivery_timeout_ms=4_000)
+        producer = exercise.transactional(delivery_timeout_ms=TRANSACTION_DELIVERY_MS)
         producer.call("begin")
         producer.send(numbered(5, "part"))
         producer.send(["refused"], topic="u")
@@ -274,7 +281,7 @@ def check_reports(exercise: Exercise, api: str, code: str, **options: str) -> No
         consumer.subscribe("t")
         until = exercise.deadline()
         while not exercise.past(until) and not consumer.errors and not consumer.read:
-            consumer.poll(200)
+            consumer.poll()
     except CallError:
         return
     exercise.require_exercised()
@@ -354,7 +361,7 @@ for _code in ("TOPIC_AUTHORIZATION_FAILED", "CORRUPT_MESSAGE"):
         consumer.assign(0)
         until = exercise.deadline()
         while not exercise.past(until) and not consumer.errors:
-            consumer.poll(200)
+            consumer.poll()
         exercise.require_exercised()
         exercise.require(not consumer.read, f"read {consumer.values()}, which the broker did not send")
         exercise.require(bool(consumer.errors), f"{code} was never reported", Level.SHOULD)
@@ -374,12 +381,12 @@ for _code in ("OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILAB
 
     def _list_offsets_refused(exercise: Exercise, code: str = _code) -> None:
         exercise.write(numbered(5))
-        exercise.fault(api="ListOffsets", error=code, versions=[1, 99], times=2)
+        exercise.fault(api="ListOffsets", error=code, versions=since(1), times=2)
         consumer = exercise.consumer(offset_reset="earliest")
-        consumer.assign(1_000)
+        consumer.assign(BEYOND)
         until = exercise.deadline()
         while set(consumer.values()) != set(numbered(5)) and not exercise.past(until):
-            consumer.poll(200)
+            consumer.poll()
         exercise.require_exercised()
         first = list(dict.fromkeys(consumer.values()))
         exercise.require(first == numbered(5), f"read {' '.join(first) or 'nothing'}, not {' '.join(numbered(5))}")

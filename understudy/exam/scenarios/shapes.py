@@ -9,8 +9,10 @@ from understudy.exam.scenario import scenario
 from understudy.exam.scenarios import groups, produce, transactions
 from understudy.exam.scenarios.consumers import NEEDS as CONSUMER
 from understudy.exam.scenarios.consumers import SKIPPED, TRANSACTIONS, check_read
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import COLLECT_MS, MANY, OUTCOME_MS, TRANSACTION_DELIVERY_MS, TURN_MS, numbered
 
+LONG = " " + "a" * 500
+"""The end of a value that every codec makes shorter."""
 OWN_TOPIC = "made"
 """A topic that a case creates, with configs of its own."""
 FAR = 8_000_000_000
@@ -120,7 +122,7 @@ def producer_with(exercise: Exercise, codec: str) -> Producer:
         NotSupported: the library does not have the codec.
     """
     try:
-        return exercise.producer(compression=codec, linger_ms=20)
+        return exercise.producer(compression=codec, linger_ms=COLLECT_MS)
     except CallError as error:
         raise NotSupported(f"no producer with {codec}: {error}") from error
 
@@ -129,7 +131,7 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
 
     def _compressed(exercise: Exercise, codec: str = _codec) -> None:
         producer = producer_with(exercise, codec)
-        values = [f"{value} {'a' * 500}" for value in numbered(20)]
+        values = [value + LONG for value in numbered(20)]
         producer.send(values)
         producer.flush()
         exercise.require_acknowledged(producer)
@@ -149,11 +151,11 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
     def _decompressed(exercise: Exercise, codec: str = _codec) -> None:
         producer_with(exercise, codec)
         exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs={"compression.type": codec})
-        values = [f"{value} {'a' * 500}" for value in numbered(20)]
+        values = [value + LONG for value in numbered(20)]
         exercise.write(values[:10], topic=OWN_TOPIC)
         exercise.write(values[10:], topic=OWN_TOPIC)
         consumer = exercise.consumer()
-        consumer.assign(5, topic=OWN_TOPIC)
+        consumer.assign(5, topic=OWN_TOPIC)  # within the first batch of ten
         check_read(exercise, consumer, values[5:])
 
     scenario(
@@ -178,16 +180,16 @@ for _codec in ("gzip", "snappy", "lz4", "zstd"):
 )
 def one_topic_of_two_refused(exercise: Exercise) -> None:
     """Limit the size of records in one topic; both have the same leader, so that one request may carry both."""
-    exercise.cluster.topics["u"].configure({"max.message.bytes": "1000"})
+    exercise.cluster.topics["u"].configure({"max.message.bytes": "1000"})  # half of a large value
     for topic in ("t", "u"):
         exercise.cluster.topics[topic].partitions[0].move_leader(1)
-    producer = produce.connected(exercise, delivery_timeout_ms=4_000, linger_ms=50)
+    producer = produce.connected(exercise, delivery_timeout_ms=TRANSACTION_DELIVERY_MS, linger_ms=COLLECT_MS)
     producer.send(["fits"], topic="u")
     producer.flush()
     for number in range(3):
         producer.send([f"small{number}"])
         producer.send([f"large{number} {'a' * 2_000}"], topic="u")
-    producer.flush(8_000)
+    producer.flush(OUTCOME_MS)
     for each in producer.sent:
         if each.value.startswith("large"):
             exercise.require(not each.acknowledged, "a record was reported as written which its partition refused")
@@ -277,14 +279,14 @@ def compacted(exercise: Exercise) -> None:
     settings = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
     exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=settings)
     topic = exercise.cluster.topics[OWN_TOPIC]
-    for part in range(6):
+    for part in range(6):  # six batches of ten, in which ever fewer keys are the last ones
         rows = ({"key": f"key{number % (part + 2)}", "value": f"{part}-{number} {'a' * 150}"} for number in range(10))
         topic.write(*({**row, "partition": 0} for row in rows))
-    exercise.cluster.clock.advance(seconds=5)
+    exercise.cluster.clock.advance(seconds=5)  # past segment.ms
     topic.write({"key": "last", "value": "last", "partition": 0})  # begins a segment: the active one is not compacted
     exercise.cluster.compaction.run()
     log = exercise.log(OWN_TOPIC)
-    exercise.require_situation(len(log) < 60, "the log was not compacted")
+    exercise.require_situation(len(log) < 6 * 10, "the log was not compacted")
     consumer = exercise.consumer()
     consumer.assign(0, topic=OWN_TOPIC)
     check_read(exercise, consumer, exercise.log_values(OWN_TOPIC))
@@ -352,16 +354,16 @@ def offsets_beyond_31_bits(exercise: Exercise) -> None:
 )
 def damaged_batch_is_not_skipped(exercise: Exercise) -> None:
     """Damage it in transit, once; the next batch is written afterwards."""
-    exercise.write(["a" * 50])
-    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})
+    exercise.write(["a" * 50])  # so long that the damaged byte is one of them
+    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})  # -12: behind the value is a count of headers, and tags
     consumer = exercise.consumer()
     consumer.assign(0)
     for _ in range(3):
-        consumer.poll(200)
+        consumer.poll()
     exercise.write(["b" * 50])
     until = exercise.deadline()
     while not exercise.past(until) and not consumer.errors and "b" * 50 not in consumer.values():
-        consumer.poll(200)
+        consumer.poll()
     exercise.require_exercised()
     offsets = {record["offset"] for record in consumer.read}
     exercise.require(bool(offsets) or bool(consumer.errors), "nothing was read, and no error was reported")
@@ -370,7 +372,7 @@ def damaged_batch_is_not_skipped(exercise: Exercise) -> None:
 
 def three_partitions_read(exercise: Exercise, **options: str) -> Consumer:
     """Return a member that has read two records from each of three partitions."""
-    for partition in range(3):
+    for partition in MANY:
         exercise.write(numbered(2, f"p{partition}-"), topic="many", partition=partition)
     consumer = exercise.consumer(group="g", **options)
     consumer.subscribe("many")
@@ -407,7 +409,7 @@ def commit_one_partition_refused(exercise: Exercise) -> None:
 )
 def offsets_of_three_partitions(exercise: Exercise) -> None:
     """Write one, two and three records, and four to another topic; the next member reads only what comes later."""
-    for partition in range(3):
+    for partition in MANY:
         exercise.write(numbered(partition + 1, f"p{partition}-"), topic="many", partition=partition)
     exercise.write(numbered(4))
     first = groups.member(exercise, "many", "t")
@@ -416,7 +418,7 @@ def offsets_of_three_partitions(exercise: Exercise) -> None:
     exercise.require(error is None, f"the commit failed: {error}")
     check_offsets(exercise, "g", {"many-0": 1, "many-1": 2, "many-2": 3, "t-0": 4})
     first.close()
-    for partition in range(3):
+    for partition in MANY:
         exercise.write([f"next{partition}"], topic="many", partition=partition)
     exercise.write(["next3"])
     second = groups.member(exercise, "many", "t")
@@ -442,7 +444,7 @@ def check_offsets(exercise: Exercise, group: str, expected: Mapping[str, int]) -
 )
 def copy_of_three_partitions(exercise: Exercise) -> None:
     """Write one, two and three records, and copy all of them."""
-    for partition in range(3):
+    for partition in MANY:
         exercise.write(numbered(partition + 1, f"p{partition}-"), topic="many", partition=partition)
     consumer = exercise.consumer(group="copier", isolation="read_committed")
     consumer.subscribe("many")
@@ -455,7 +457,7 @@ def copy_of_three_partitions(exercise: Exercise) -> None:
     producer.call("commit")
     until = exercise.deadline()
     while len(exercise.group("copier").offsets) < 3 and not exercise.past(until):  # markers follow the response
-        consumer.poll(100)
+        consumer.poll(TURN_MS)
     check_offsets(exercise, "copier", {"many-0": 1, "many-1": 2, "many-2": 3})
 
 

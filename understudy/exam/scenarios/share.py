@@ -7,7 +7,7 @@ from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.scenario import Play, scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import MANY, PROBE_MS, next_broker, numbered
 from understudy.exam.share_consumer import ShareConsumer, share_consumer
 
 NEEDS = "share_groups"
@@ -32,7 +32,7 @@ def member(exercise: Exercise) -> ShareConsumer:
     while not consumer.read and not exercise.past(until):
         written += 1
         exercise.write([f"probe{written}"])
-        consumer.poll(300)
+        consumer.poll(PROBE_MS)
     exercise.require(bool(consumer.read), f"the member has read none of {written} records")
     while True:
         consumer.acknowledge("accept", consumer.read)
@@ -40,7 +40,7 @@ def member(exercise: Exercise) -> ShareConsumer:
         if consumer.values()[-1] == f"probe{written}":
             break
         consumer.read.clear()
-        consumer.poll(300)
+        consumer.poll(PROBE_MS)
         exercise.require(bool(consumer.read) and not exercise.past(until), "the member stopped reading")
     consumer.read.clear()
     return consumer
@@ -64,7 +64,7 @@ def successor(exercise: Exercise, former: ShareConsumer) -> ShareConsumer:
     until = exercise.deadline()
     while "marker" not in consumer.values() and not exercise.past(until):
         before = len(consumer.read)
-        consumer.poll(300)
+        consumer.poll(PROBE_MS)
         if consumer.read[before:]:
             consumer.acknowledge("accept", consumer.read[before:])
             consumer.commit()
@@ -222,7 +222,7 @@ def register_reading(name: str, title: str, level: Level = Level.MUST, **fault: 
         exercise.fault(**fault)
         until = exercise.deadline()
         while not exercise.met() and not exercise.past(until):
-            consumer.poll(200)
+            consumer.poll()
         exercise.require_exercised()
         exercise.write(numbered(COUNT))
         consumer.accept(COUNT)
@@ -272,10 +272,10 @@ def three_partitions(exercise: Exercise) -> None:
     consumer.subscribe("many")
     until = exercise.deadline()
     while len(partitions := {each["partition"] for each in consumer.read}) < 3 and not exercise.past(until):
-        for partition in range(3):
+        for partition in MANY:
             exercise.write([f"p{partition}"], topic="many", partition=partition)
         before = len(consumer.read)
-        consumer.poll(300)
+        consumer.poll(PROBE_MS)
         consumer.acknowledge("accept", consumer.read[before:])
         exercise.require(consumer.commit() is None, "records cannot be accepted")
     exercise.require(len(partitions) == 3, f"read from partitions {sorted(partitions)} of three")
@@ -294,7 +294,7 @@ def leader_moves(exercise: Exercise) -> None:
     """Move it to the next broker; records acquired from the former leader may be redelivered."""
     consumer = member(exercise)
     at = exercise.served_by(consumer.name, "ShareFetch")
-    exercise.cluster.topics["t"].partitions[0].move_leader(at % 3 + 1)
+    exercise.cluster.topics["t"].partitions[0].move_leader(next_broker(at))
     exercise.write(numbered(COUNT))
     consumer.accept(COUNT)
     values = sorted(set(consumer.values()))

@@ -5,7 +5,7 @@ import time
 from control_api.fault_actions import Disconnect
 from understudy.exam.exercise import Exercise, Producer
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import LOOK_S, MANY, OUTCOME_MS, TRANSACTION_DELIVERY_MS, next_broker, numbered
 
 NEEDS = "producer idempotence transactions"
 TORN = "A transaction that the application believes to be committed is missing, incomplete or duplicated."
@@ -26,7 +26,7 @@ def check_committed(exercise: Exercise) -> None:
     commit_ten(producer, "a")
     until = exercise.deadline()
     while len(exercise.committed_values()) < 10 and not exercise.past(until):  # markers are written after the response
-        time.sleep(0.05)
+        time.sleep(LOOK_S)
     exercise.require(
         exercise.committed_values() == numbered(10, "a"),
         f"read_committed sees {len(exercise.committed_values())} of 10 records of a commit that is reported as done",
@@ -78,7 +78,7 @@ def abort(exercise: Exercise) -> None:
 )
 def abort_before_delivery(exercise: Exercise) -> None:
     """Abort without a flush, and commit another transaction."""
-    producer = exercise.transactional(linger_ms=500)
+    producer = exercise.transactional(linger_ms=500)  # so long that the abort comes before the first batch
     producer.call("begin")
     producer.send(numbered(5, "aborted"))
     producer.call("abort")
@@ -102,13 +102,13 @@ def two_topics(exercise: Exercise) -> None:
     producer = exercise.transactional()
     producer.call("begin")
     producer.send(numbered(3, "u"), topic="u")
-    for partition in range(3):
+    for partition in MANY:
         producer.send(numbered(3, f"m{partition}-"), topic="many", partition=partition)
     producer.flush()
     exercise.require(not exercise.committed_values("u"), "read_committed sees records of an open transaction")
     producer.call("commit")
     exercise.require(exercise.committed_values("u") == numbered(3, "u"), "records of the transaction are missing in u")
-    for partition in range(3):
+    for partition in MANY:
         values = exercise.committed_values("many", partition)
         exercise.require(values == numbered(3, f"m{partition}-"), f"many-{partition} has {values}")
 
@@ -196,7 +196,7 @@ def coordinator_moves(exercise: Exercise) -> None:
     producer = exercise.transactional()
     commit_ten(producer, "a")
     at = exercise.served_by(producer.name, "InitProducerId")
-    exercise.cluster.coordinators.move(type="transaction", key="tx", broker=at % 3 + 1)
+    exercise.cluster.coordinators.move(type="transaction", key="tx", broker=next_broker(at))
     commit_ten(producer, "b")
     values = exercise.committed_values()
     exercise.require(values == producer.values(), f"read_committed sees {len(values)} of 20 records")
@@ -236,7 +236,7 @@ def fenced(exercise: Exercise) -> None:
     loss=TORN,
 )
 def timed_out(exercise: Exercise) -> None:
-    """Advance the cluster's clock beyond transaction.timeout.ms."""
+    """Advance the clock beyond transaction.timeout.ms, and the next look for those that are over (every 10 s)."""
     producer = exercise.transactional(transaction_timeout_ms=10_000)
     producer.call("begin")
     producer.send(numbered(5, "late"))
@@ -258,11 +258,11 @@ def timed_out(exercise: Exercise) -> None:
 def record_refused(exercise: Exercise) -> None:
     """Return MESSAGE_TOO_LARGE for one of two partitions."""
     fault = exercise.fault(api="Produce", topic="u", error="MESSAGE_TOO_LARGE", times=None)
-    producer = exercise.transactional(delivery_timeout_ms=4_000)
+    producer = exercise.transactional(delivery_timeout_ms=TRANSACTION_DELIVERY_MS)
     producer.call("begin")
     producer.send(numbered(5, "part"))
     producer.send(["refused"], topic="u")
-    producer.flush(8_000)
+    producer.flush(OUTCOME_MS)
     error = producer.refusal("commit")
     exercise.require_exercised()
     exercise.require(

@@ -8,16 +8,16 @@ from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.consumers import SKIPPED
-from understudy.exam.scenarios.values import numbered
+from understudy.exam.scenarios.values import BEYOND, MANY, next_broker, numbered
 from understudy.options import FaultOptions
 
 EPOCHS, NOT_LEADER = "OffsetForLeaderEpoch", "NOT_LEADER_OR_FOLLOWER"
-ALL = [f"p{partition}-{number:02}" for partition in range(3) for number in range(5)]
+ALL = [f"p{partition}-{number:02}" for partition in MANY for number in range(5)]
 
 
 def write_many(exercise: Exercise, prefix: str = "") -> None:
     """Write five records to each partition of `many`."""
-    for partition in range(3):
+    for partition in MANY:
         exercise.write([prefix + value for value in numbered(5, f"p{partition}-")], topic="many", partition=partition)
 
 
@@ -28,7 +28,7 @@ def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> N
     exercise.require_exercised()
     values = sorted(consumer.values())
     exercise.require(values == sorted(expected), f"read {' '.join(consumer.values()) or 'nothing'}")
-    for partition in range(3):
+    for partition in MANY:
         mine = [str(record["value"]) for record in consumer.read if record["partition"] == partition]
         exercise.require(mine == [value for value in expected if f"p{partition}-" in value], f"the order is {mine}")
 
@@ -80,7 +80,7 @@ def one_of_three_out_of_range(exercise: Exercise) -> None:
     """Assign an offset beyond the end to the second one; the third one begins at 3."""
     write_many(exercise)
     consumer = exercise.consumer(offset_reset="earliest")
-    consumer.assign_many("many", {0: 0, 1: 1_000, 2: 3})
+    consumer.assign_many("many", {0: 0, 1: BEYOND, 2: 3})
     check_many(exercise, consumer, [value for value in ALL if value not in {"p2-00", "p2-01", "p2-02"}])
 
 
@@ -115,7 +115,7 @@ def moved(exercise: Exercise, **options: str) -> Consumer:
     consumer.poll_for(10)
     partition = exercise.cluster.topics["t"].partitions[0]
     former = partition.show().leader
-    partition.move_leader(former % 3 + 1)
+    partition.move_leader(next_broker(former))
     exercise.cluster.brokers[former].stop()
     return consumer
 
@@ -177,7 +177,7 @@ def epoch_undefined(exercise: Exercise) -> None:
     exercise.write(numbered(5, "b"))
     until = exercise.deadline()
     while not exercise.past(until) and not {*numbered(5, "b")} <= {*consumer.values()}:
-        consumer.poll(200)
+        consumer.poll()
     require_asked(exercise, consumer)
     exercise.require_exercised()
     exercise.require({*numbered(5, "b")} <= {*consumer.values()}, f"read {consumer.values()[10:]} afterwards")
@@ -211,7 +211,7 @@ def truncated_without_reset(exercise: Exercise) -> None:
     while not exercise.past(until) and not (has_asked and consumer.errors) and len(consumer.read) == 10:
         if not has_asked:
             consumer.errors.clear()  # except on connections to the stopped broker
-        consumer.poll(200)
+        consumer.poll()
         has_asked = bool(exercise.journal(consumer.name, EPOCHS))
     require_asked(exercise, consumer)
     exercise.require(bool(consumer.errors), f"no error; read {' '.join(consumer.values()[10:]) or 'nothing more'}")
