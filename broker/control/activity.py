@@ -28,6 +28,7 @@ _SOON = 2
 """The number of steps without a poll after which the next one counts as a page's first."""
 _MOST_LEFT = 20_000
 """The maximum number of requests left to later polls: two minutes without an open page, at 160 requests a second."""
+_CONNECTION = 4  # the place of a raw entry (`steering/journal/ring.py`)
 _MOST_ERRORS = 500
 """The newest errors that the console keeps: more than a page shows, and a bound while a program retries for hours."""
 Series = list[int]
@@ -121,7 +122,7 @@ class Activity:
             total += len(chunk.entries) - begin
             if len(entries) < _MOST_LEFT:
                 newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_LEFT + len(entries)) :]
-                entries += [(raw, chunk.connections.get(raw[4])) for raw in reversed(newest)]
+                entries += [(raw, chunk.connections.get(raw[_CONNECTION])) for raw in reversed(newest)]
             if chunk is self._chunk:
                 break
         self._chunk, self._position = journal.chunks[-1], len(journal.chunks[-1].entries)

@@ -195,7 +195,7 @@ def _mentioning(needles: tuple[bytes, ...]) -> Look:
 
 def _holds(kept: Any, part: bytes) -> bool:
     if type(kept) is tuple:
-        return any(part in piece for piece in kept[::3])
+        return any(part in piece for piece in kept[::3])  # the pieces around record sets (`journal/kept.py`)
     return kept is not None and part in kept
 
 

@@ -69,7 +69,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(64)
+        listener.listen(64)  # ours: as many test processes may connect in one turn of the loop
     except (OSError, ValueError) as error:  # ValueError: the text cannot be a host name
         listener.close()
         raise PortTaken(port, error, host) from error

@@ -166,6 +166,7 @@ APIS: tuple[AnyApi, ...] = (
     unregister_controller.API,
 )
 
+# ApiKeys.apisForListener(CONTROLLER) without those that brokers send, such as 62 and 63.
 _AT_CONTROLLER = frozenset(
     {
         *(17, 18, 19, 20, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40, 41, 43, 44, 45, 46, 49),

@@ -64,13 +64,13 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # releases differ in their features; a server emulates few
 def _supported(names: tuple[str, ...]) -> list[str]:
     """Return features in the order of Java's HashMap."""
     return table_order(sorted(names), string_hash)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # the same
 def _finalized(names: tuple[str, ...]) -> list[str]:
     """Return features in the order of a copied HashMap to which metadata.version is added (FinalizedFeatures)."""
     others = sorted(name for name in names if name != METADATA_VERSION)

@@ -32,6 +32,7 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
+"""Special timestamps (ListOffsetsRequest), by which the offset of another place is looked up."""
 _CONSUMER = -1
 _ANY_REPLICA = -2  # a debug consumer (core E.8.3)
 

@@ -151,7 +151,8 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
     quotas = ctx.node.quotas
     if quotas is not None:
         sized = ShareFetchResponse(responses=_by_topic(answers))
-        size = 4 + sum(map(len, encode_response_body(ApiKey.SHARE_FETCH, ctx.version, sized)))
+        body = encode_response_body(ApiKey.SHARE_FETCH, ctx.version, sized)
+        size = 4 + sum(map(len, body))  # with the correlation id
         if throttle_ms := charge_fetch(quotas, ctx, size):
             code = ErrorCode.INVALID_SHARE_SESSION_EPOCH if fetch_round.overtaken else ErrorCode.NONE
             return ShareFetchResponse(throttle_ms, code, node_endpoints=endpoints)

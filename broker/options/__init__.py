@@ -94,7 +94,7 @@ class ServeOptions:
     allow_reset: bool = False  # a reset may remove a data directory that Understudy did not create
     lazy_coordinators: bool = False
     control_host: str = "127.0.0.1"
-    control_port: int | None = 9099  # None: no control plane; 0: a free port
+    control_port: int | None = 9099  # ours, beside Kafka's 9092; None: no control plane; 0: a free port
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
@@ -187,7 +187,7 @@ def parse(arguments: Arguments) -> ServeOptions:
         journal_dir=path(arguments, "journal"),
         otlp_endpoint=last(arguments, "otlp-endpoint"),
         scenario=path(arguments, "scenario"),
-        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
+        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),  # 64 bits, signed or not
         log_format=one_of(last(arguments, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(arguments, "log-level") or "info", "--log-level", LOG_LEVELS),
         lifeline="lifeline" in arguments,

@@ -44,7 +44,7 @@ _COUNTS = {
 """Internal topic -> the setting for its number of partitions."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # ours: more ids than are in use at a time, each of which every request names
 def partition_for(key: str, partitions: int) -> int:
     """Return the internal topic's partition that coordinates a group or transactional id (transactions F.9)."""
     return absolute_hash(key) % partitions

@@ -80,7 +80,7 @@ def _held() -> int:
     try:
         return len(os.listdir("/dev/fd"))  # noqa: PTH208 - a process of many clusters has thousands
     except OSError:
-        return 32
+        return 32  # about as many as a server has open when it starts
 
 
 class ShortageLog:

@@ -133,7 +133,7 @@ def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
     elements, at = [], 0
     while at < len(data):
         size, begin = data[at + 1], at + 2
-        if size & 0x80:
+        if size & 0x80:  # the other bits are the number of bytes that the size takes (X.690)
             begin += size & 0x7F
             size = int.from_bytes(data[at + 2 : begin], "big")
         elements.append((data[at : begin + size], data[begin : begin + size]))
@@ -143,7 +143,7 @@ def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
 
 def _object_id(content: bytes) -> str:
     numbers, number = [], 0
-    for byte in content:
+    for byte in content:  # seven bits in each byte, the highest bit in all but the last
         number = number << 7 | byte & 0x7F
         if byte < 0x80:
             numbers.append(number)

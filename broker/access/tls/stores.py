@@ -135,7 +135,7 @@ def _unprotected(protected: bytes, password: str) -> bytes:
         """Enter a DER value, and return its end."""
         nonlocal at
         size, at = protected[at + 1], at + 2
-        if size & 0x80:
+        if size & 0x80:  # the other bits are the number of bytes that the size takes (X.690)
             width = size & 0x7F
             size, at = int.from_bytes(protected[at : at + width], "big"), at + width
         return at + size

@@ -34,7 +34,8 @@ _SEARCHED = 10
 
 Most requests of a consumer are polls, which are left out.
 """
-_FRAME, _ANSWER = 5, 6
+_FRAME, _ANSWER = 5, 6  # the places of a raw entry (`steering/journal/ring.py`)
+_MOST_PLACES = 3  # partitions named in a label; the others are counted
 Producer = tuple[int, int]
 """Producer id and epoch."""
 
@@ -188,7 +189,7 @@ def read(
     asked_for = [_asks(decoded.request, has_generations)]
     if written:
         asked_for.append(
-            few([f"{append.place} {_span('sequence', *append.sequences)}".strip() for append in written], 3)
+            few([f"{append.place} {_span('sequence', *append.sequences)}".strip() for append in written], _MOST_PLACES)
         )
     else:
         named = [name for name in names(requested(decoded), name_of) if not name.startswith("transactional id")]
@@ -210,7 +211,9 @@ def read(
 def _refused_at(decoded: Decoded, error: ErrorCode, name_of: TopicName) -> str:
     """Name the partitions with the error, if the response has several items."""
     places = list(answered(decoded))
-    return few([place(item, name_of) for item in places if item.error is error], 3) if len(places) > 1 else ""
+    return (
+        few([place(item, name_of) for item in places if item.error is error], _MOST_PLACES) if len(places) > 1 else ""
+    )
 
 
 # --- producers and what they wrote -----------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ _CHARACTER = 6.6
 _TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000
 
 
+# Other numbers below are pixels, ours: margins between shapes and texts, and positions of texts of 12 pixels' height.
+
+
 class Drawing(NamedTuple):
     """The shapes of a diagram, and its size in pixels."""
 

@@ -132,6 +132,7 @@ def _of_call(request: ControlRequest, call: Call, calls: Sequence[Call], lanes: 
     entry = call.entry
     client, broker = lanes.client(call), lanes.broker(role_of(call.api), entry.broker)
 
+    # Ranks: the request (0), its fault (1), what it changes (3), what it appends (4), its response (5).
     def order(rank: int) -> _Order:
         return _Order(entry.at_ms, entry.id, rank)
 
@@ -153,7 +154,6 @@ def _of_call(request: ControlRequest, call: Call, calls: Sequence[Call], lanes: 
         return  # still being served: no response yet
     quick = entry.duration_us < 1000
     ends_ms = max([entry.at_ms if quick else _end(call, calls), *(at_ms for at_ms, _ in call.changes)])
-    # Within a request: what it changes (3), what it appends (4), its response (5).
     answer = _Order(ends_ms, entry.id, 5)
     yield _Draft(
         answer, "answer", broker, client, call.result, call.count, call.error, call.reason, entry.fault, entry.id

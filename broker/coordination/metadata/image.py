@@ -22,6 +22,7 @@ _Changes = HashTable[str, tuple[float | None]]
 
 def entity_hash(entity: Entity) -> int:
     """Return ``ClientQuotaEntity.hashCode``, the hash of a map from types to names; the hash of null is 0."""
+    # 31: `Objects.hash` of a single value.
     return sum((string_hash(kind) ^ string_hash(name or "") for kind, name in entity), 31) & 0xFFFF_FFFF
 
 

@@ -12,7 +12,7 @@ from protocol.topic_names import colliding_form, may_collide
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """Security protocols by Kafka's id."""
-CLIENT_METRICS_RESOURCE = 16
+CLIENT_METRICS_RESOURCE = 16  # ConfigResource.Type.CLIENT_METRICS
 
 
 def apply(image: ClusterImage, record: Any) -> None:

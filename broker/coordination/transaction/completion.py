@@ -169,7 +169,8 @@ class Scans:
 # --- one transaction --------------------------------------------------------------------------------------------------
 
 # Kafka sends again in the next round of its sender, without a backoff (transactions B.6). Here a leader that stays away
-# would keep the event loop busy.
+# would keep the event loop busy. Both are ours, and the time doubles: a client waits for the markers with its next
+# transaction, and does not notice 20 ms; after 500 it has its own backoff.
 FIRST_RETRY_MS = 20
 LAST_RETRY_MS = 500
 

@@ -49,6 +49,8 @@ ROWS: tuple[Row, ...] = (
     Row("socket.request.max.bytes", INT, 104_857_600, at_least(1)),
     Row("socket.send.buffer.bytes", INT, 102_400),
     Row("telemetry.max.bytes", INT, 1_048_576, at_least(1)),
+    # Understudy's own, as are the bounds. The journal and its backlog: what a test run needs, and a small machine has.
+    # A file: what an editor opens, and ten minutes of a quiet server. Partial frames: as long as clients wait.
     Row("understudy.journal.buffer.bytes", LONG, 67_108_864, at_least(0), visibility=WHEN_SET),
     Row("understudy.journal.file.max.bytes", LONG, 67_108_864, at_least(1), visibility=WHEN_SET),
     Row("understudy.journal.file.max.ms", LONG, 600_000, at_least(1), visibility=WHEN_SET),

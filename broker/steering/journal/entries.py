@@ -61,6 +61,7 @@ def _head(entry: Entry) -> bytes | bytearray:
 
 def _response(key: int, version: int, frame: bytes) -> Any | None:
     # A broker answers an unsupported ApiVersions version in version 0 (KIP-511); a fault answers in the request's.
+    # The error code follows the correlation id.
     refused = key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED
     forms = (0, version) if refused or not _is_known(key, version) else (version,)
     for form in forms:

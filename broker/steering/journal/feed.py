@@ -28,9 +28,9 @@ from broker.time.clock import since_1970_ns, soon, utc_stamp
 from protocol.types import uuid_text
 
 _log = Logger(__name__)
-_BATCH = 64  # entries that are sent together: the writer's process gets a few large messages
-_BATCH_BYTES = 256 * 1024  # or so many bytes, which are held in memory until then
-_FLUSH_MS = 50  # how late the newest entry is in its file, at most
+_BATCH = 64  # entries that are sent together: ours, so that each message costs little beside them
+_BATCH_BYTES = 256 * 1024  # or so many bytes: ours, as they are held in memory until then
+_FLUSH_MS = 50  # how late the newest entry is in its file, at most: ours, before a developer looks
 _ENTRY_BYTES = 300  # of an entry without its messages; an estimate
 _PATIENCE_S = 1.5  # for the writer to end; it reads its pipe to the end without us, too
 _PROGRAM = (  # for an interpreter; the self-contained binary has a command instead

@@ -54,7 +54,7 @@ def without_records(frame: bytearray, request: Any) -> Kept:
                 continue
             size, head = len(partition.records), bytes(partition.records[:BATCH_HEADER_SIZE])
             begin = frame.find(head, at)  # record sets are slices of the frame, in the same order
-            prefix = len(uvarint(size + 1)) if flexible else 4
+            prefix = len(uvarint(size + 1)) if flexible else 4  # the length before it, an int32 in older versions
             pieces += (bytes(frame[at : begin - prefix]), size, head)
             at = begin + size
     return (*pieces, bytes(frame[at:]))

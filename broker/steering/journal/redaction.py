@@ -56,7 +56,7 @@ def redacted_request(frame: bytes | bytearray) -> bytes | bytearray:
         if masked is request:
             return frame
         key, version = header.api_key, header.api_version
-        return encode_request(key, version, header.correlation_id, header.client_id, masked)[4:]
+        return encode_request(key, version, header.correlation_id, header.client_id, masked)[4:]  # without the size
     except Exception:  # noqa: BLE001 - hostile frames are kept too, as far as that is safe
         return frame[: _SHORTEST if header is None else header.body_at]
 

@@ -33,6 +33,11 @@ ANSWERED, BEING_SERVED = "answered", "is being served"
 ENTRY_BYTES = 300
 """Bytes that an entry takes beside its messages."""
 
+_CHUNKS, _CHUNK_ENTRIES = 16, 1024
+"""The least number of chunks of a full journal, whose oldest is dropped as a whole, and the most entries of one.
+
+Ours: what is dropped at once is a small part of the journal, and takes no noticeable time.
+"""
 _AT_ONCE = 64
 """The number of small requests that are added together: arbitrary, so that the bounds are checked seldom."""
 MOST_TOPIC_NAMES = 10_000
@@ -123,9 +128,10 @@ class Journal:
     """The requests of a cluster, in the order in which they finished."""
 
     def __init__(self, max_entries: int = 100_000, max_bytes: int = 64 * 1024 * 1024) -> None:
+        """The defaults are those of `understudy.journal.max.entries` and `max.bytes`."""
         self._max_entries, self._max_bytes = max_entries, max_bytes
-        self._chunk_size = max(1, min(1024, max_entries // 16))
-        self._chunk_bytes = max_bytes // 16  # the newest chunk is never dropped
+        self._chunk_size = max(1, min(_CHUNK_ENTRIES, max_entries // _CHUNKS))
+        self._chunk_bytes = max_bytes // _CHUNKS  # the newest chunk is never dropped
         self._heavy_bytes = self._chunk_bytes // _AT_ONCE
         self._at_once = min(_AT_ONCE, self._chunk_size)
         self._ids, self._connections = count(1), count(1)
@@ -195,7 +201,7 @@ class Journal:
         answer: Kept | None = None
         answer_bytes = 0
         if parts is not None:
-            answer_bytes = int.from_bytes(parts[0][:4]) + 4
+            answer_bytes = int.from_bytes(parts[0][:4]) + 4  # with the size field
             if answer_bytes > WHOLE_BYTES and frame[1] in WITH_RECORDS:
                 answer = answer_without_records(parts)
             else:
@@ -247,7 +253,7 @@ class Journal:
         answer: Kept | None = None
         answer_bytes = 0
         if parts is not None:
-            answer_bytes = int.from_bytes(parts[0][:4]) + 4
+            answer_bytes = int.from_bytes(parts[0][:4]) + 4  # with the size field
             if answer_bytes > WHOLE_BYTES and frame[1] in WITH_RECORDS:
                 answer = answer_without_records(parts, every=self.recorder is not None)
             else:

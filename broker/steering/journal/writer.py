@@ -109,7 +109,7 @@ def _line(request: Handed, about: About, lost: int) -> bytes:
     try:
         return line(request, about, lost)
     except Exception:  # noqa: BLE001 - a request that cannot be decoded gets a line too
-        bare = (*request.entry[:5], b"", None, *request.entry[7:])
+        bare = (*request.entry[:5], b"", None, *request.entry[7:])  # without frame and answer
         return line(request._replace(entry=bare), about, lost)
 
 

@@ -25,7 +25,7 @@ Arbitrary, a walk through so few costs nothing.
 
 
 class ShareSettings(NamedTuple):
-    """The current settings of a share group that its partitions use."""
+    """The current settings of a share group that its partitions use; the defaults are those of `group.share.*`."""
 
     max_delivery_count: int = 5
     max_record_locks: int = 2000
