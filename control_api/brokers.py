@@ -11,6 +11,7 @@ State = Literal["running", "paused", "down"]
 class NewBroker(TypedDict, total=False):
     """A broker to add."""
 
+    # 1000: as many as `serve` starts.
     id: Annotated[int, About("id of the broker; by default the next free id", least=1, most=1000)]
     rack: Annotated[str | None, About("rack of the broker")]
     port: Annotated[int, About("port of its first listener; 0: any free port", least=0, most=65535)]

@@ -72,6 +72,7 @@ class Drip(TypedDict, total=False):
     """A response that is sent in small pieces."""
 
     size: Annotated[int, About("bytes of each piece", least=1, default=1)]
+    # 10 ms: ours, so that each piece arrives in a read of its own.
     every_ms: Annotated[int, About("time between pieces, by the cluster's clock", least=0, default=10)]
 
 
@@ -140,6 +141,7 @@ class FaultWait(TypedDict, total=False):
     """Wait for a fault's hits."""
 
     wait_hits: Annotated[int, About("number of hits to wait for", least=0, default=0)]
+    # Ten seconds: ours, longer than a client's retries.
     timeout_ms: Annotated[int, About("maximum time to wait, in real time", least=0, default=10_000)]
 
 

@@ -12,6 +12,7 @@ class ReportQuery(TypedDict, total=False):
     since: Annotated[
         int, About("omit requests and refusals before this time of the cluster's clock (ms)", least=0, default=0)
     ]
+    # 20 requests are a screen; with 1000 it still is a report, not a journal.
     limit: Annotated[int, About("maximum number of requests; the newest are shown", least=0, most=1000, default=20)]
 
 

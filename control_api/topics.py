@@ -44,7 +44,7 @@ class RecordsQuery(TypedDict, total=False):
         int, About("instead of an offset: from the first record with this timestamp or later", least=0)
     ]
     text: Annotated[str, About("only records with this text in their key, value or headers", least=1)]
-    # The response is made in memory: the page of a long log is asked for by offset.
+    # The response is made in memory: the page of a long log is asked for by offset. 100 fit into a window.
     limit: Annotated[int, About("maximum number of records, up to 10000", least=0, default=100)]
     isolation: Annotated[
         Literal["read_uncommitted", "read_committed"], About("isolation level", default="read_uncommitted")

@@ -13,6 +13,7 @@ class NewCredential(TypedDict, total=False):
 
     password: Required[Annotated[str, About("the password; answers and the journal never show it", least=1)]]
     mechanism: Annotated[Mechanism, About("the SCRAM mechanism of the password", default="SCRAM-SHA-256")]
+    # As AlterUserScramCredentials (core G.11).
     iterations: Annotated[int, About("iterations of the hash", least=4096, most=16384, default=4096)]
 
 

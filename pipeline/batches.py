@@ -125,7 +125,7 @@ class BatchTable:
             "last_offset": lambda: pa.array(base + delta),
             "record_count": lambda: pa.array(heads["count"].astype(np.int32)),
             "magic": lambda: MAGIC_V2,
-            "attributes": lambda: pa.array(bits.astype(np.int32) & 0xFFFF),
+            "attributes": lambda: pa.array(bits.astype(np.int32) & 0xFFFF),  # as an unsigned int16
             "crc": lambda: pa.array(heads["crc"].astype(np.int64)),
             "leader_epoch": lambda: pa.array(heads["leader_epoch"].astype(np.int32)),
             "codec": lambda: pa.DictionaryArray.from_arrays((bits & CODEC_MASK).astype(np.int32), CODECS),
@@ -136,6 +136,7 @@ class BatchTable:
             "producer_id": lambda: pa.array(heads["producer_id"].astype(np.int64)),
             "producer_epoch": lambda: pa.array(heads["producer_epoch"].astype(np.int16)),
             "base_sequence": lambda: pa.array(sequence),
+            # 0 follows the highest sequence (DefaultRecordBatch.incrementSequence).
             "last_sequence": lambda: pa.array(np.where(sequence < 0, -1, (sequence + delta) & 0x7FFFFFFF)),
             "is_transactional": lambda: pa.array(bits & TRANSACTIONAL_BIT != 0),
             "is_control": lambda: pa.array(bits & CONTROL_BIT != 0),
@@ -184,6 +185,7 @@ def _control(data: Bytes, framed: Framed) -> tuple[NDArray[Any], list[int | None
     usual = framed.headers["length"][rows] == _MARKER_SIZE - LOG_OVERHEAD
     for place, byte in _MARKER_BYTES:
         usual &= data[np.where(usual, at + place, 0)] == byte
+    # At 69 is the kind, the second byte of the key's type; at 73 the coordinator epoch (transactions F.5).
     usual &= data[np.where(usual, at + 69, 0)] <= ControlType.COMMIT
     for row, position, is_usual in zip(rows.tolist(), at.tolist(), usual.tolist(), strict=True):
         if is_usual:

@@ -42,7 +42,7 @@ TABLES: Final = {"client_events": EVENTS, "client_bad_lines": BAD_LINES}
 
 _OUTCOMES: Final = ("committed", "aborted", "unknown")
 _ISOLATIONS: Final = ("read_uncommitted", "read_committed")
-_MOST: Final = 2**63
+_MOST: Final = 2**63  # offsets and times are int64
 
 
 def _text(value: Any) -> bool:
@@ -54,7 +54,7 @@ def _number(value: Any) -> bool:
 
 
 def _partition(value: Any) -> bool:
-    return _number(value) and value < 2**31
+    return _number(value) and value < 2**31  # an int32
 
 
 def _offset(value: Any) -> bool:

@@ -149,6 +149,7 @@ _PRODUCER: Final = ("producer_id", "producer_epoch", "sequence", "is_transaction
 def _base_sequence(producer: dict[str, Any], skipped: int) -> int:
     """Return the batch's base sequence, even if compaction has removed its first records; markers have none."""
     sequence: int = producer.get("sequence", -1)
+    # The highest sequence is before 0 (DefaultRecordBatch.decrementSequence).
     return sequence if sequence < 0 else (sequence - skipped) & 0x7FFFFFFF
 
 

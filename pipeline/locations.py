@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     size: int
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # ours: more than a command has; each has a connection
 def file_system(root: str) -> tuple[Any, str]:
     """Return the file system of a path or URI, and the path in it. Raises FileNotFoundError for an unknown URI."""
     local = fs.LocalFileSystem()

@@ -12,6 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 _MASK = 0xFFFFFFFF
 _DEFAULT_CAPACITY = 16  # HashMap.DEFAULT_INITIAL_CAPACITY (groups 0.8.3)
+# 0.75 and three quarters below: HashMap.DEFAULT_LOAD_FACTOR, and those of the other tables. 31: String.hashCode.
 _LONG_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _FIBONACCI = -7046029254386353131 & _LONG_MASK
 """Multiplier in ``BaseHashTable.findSlot`` (Knuth's multiplicative hash)."""
@@ -116,6 +117,7 @@ def timeline_table_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list
 
 
 def _slot(h: int, capacity: int) -> int:
+    # The highest bits: as many as number the slots (BaseHashTable.findSlot).
     return (_signed(h) * _FIBONACCI & _LONG_MASK) >> 65 - capacity.bit_length()
 
 
@@ -125,7 +127,6 @@ def _signed(h: int) -> int:
 
 def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:
     """Return distinct keys in the iteration order of a table that they were put into in the given order."""
-    # 0.75 is the load factor of a HashMap, here and below.
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
     return sorted(keys, key=lambda key: bucket(hash_of(key), capacity))
@@ -171,7 +172,7 @@ def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: in
 
 def bucket(h: int, capacity: int) -> int:
     """Return the bucket of a hash in a table whose capacity is a power of two."""
-    return (h ^ (h >> 16)) & (capacity - 1)
+    return (h ^ (h >> 16)) & (capacity - 1)  # the upper half too (HashMap.hash)
 
 
 def _power_of_two(least: int) -> int:

@@ -17,6 +17,8 @@ from protocol.types import ZERO_UUID, Buffer
 from protocol.uvarint import Unreadable, read_uvarint
 
 _ZERO: Final = ZERO_UUID.bytes
+_ONE_BYTE: Final = 126
+"""The largest size whose compact length, which is one more, takes one byte."""
 MAX_STRING: Final = 0x7FFF  # bytes; a compact string could be longer, and Kafka refuses that (core 0.4)
 SURELY_SHORT: Final = MAX_STRING // 3
 """Most bytes of a string that stays within the limit even if U+FFFD, three bytes of UTF-8, replaces each of them."""
@@ -107,8 +109,7 @@ def read_compact_string(frame: Buffer, at: int) -> tuple[str, int]:
     """Read a compact string."""
     size = frame[at] - 1
     at += 1
-    # 127 and more have a second byte: a compact length is one more than the size.
-    if size > 126:
+    if size > _ONE_BYTE:
         size, at = _long_size(frame, at - 1)
     if size < 0:
         raise Unreadable("null where a string is required")
@@ -122,7 +123,7 @@ def read_compact_nullable_string(frame: Buffer, at: int) -> tuple[str | None, in
     """Read a compact string or null (0)."""
     size = frame[at] - 1
     at += 1
-    if size > 126:
+    if size > _ONE_BYTE:
         size, at = _long_size(frame, at - 1)
     return (None, at) if size < 0 else _text(frame, at, size)
 
@@ -155,7 +156,7 @@ def read_compact_bytes(frame: Buffer, at: int) -> tuple[bytes, int]:
     """Read compact bytes."""
     size = frame[at] - 1
     at += 1
-    if size > 126:
+    if size > _ONE_BYTE:
         size, at = _long_size(frame, at - 1)
     if size < 0:
         raise Unreadable("null where bytes are required")
@@ -166,7 +167,7 @@ def read_compact_nullable_bytes(frame: Buffer, at: int) -> tuple[bytes | None, i
     """Read compact bytes or null (0)."""
     size = frame[at] - 1
     at += 1
-    if size > 126:
+    if size > _ONE_BYTE:
         size, at = _long_size(frame, at - 1)
     return (None, at) if size < 0 else _copied(frame, at, size)
 
@@ -190,7 +191,7 @@ def read_compact_records(frame: Buffer, at: int) -> tuple[memoryview | None, int
     """Read the records of a request without copying them; null is 0."""
     size = frame[at] - 1
     at += 1
-    if size > 126:
+    if size > _ONE_BYTE:
         size, at = _long_size(frame, at - 1)
     return _slice(frame, at, size)
 
@@ -221,7 +222,7 @@ def read_compact_count(frame: Buffer, at: int, budget: Budget) -> tuple[int, int
     """Read the length of a compact array."""
     count = frame[at] - 1
     at += 1
-    if count > 126:
+    if count > _ONE_BYTE:
         count, at = _long_size(frame, at - 1)
     if count < 0:
         raise Unreadable("null where an array is required")
@@ -234,7 +235,7 @@ def read_compact_nullable_count(frame: Buffer, at: int, budget: Budget) -> tuple
     """Read the length of a compact array, -1 for null."""
     count = frame[at] - 1
     at += 1
-    if count > 126:
+    if count > _ONE_BYTE:
         count, at = _long_size(frame, at - 1)
     if count > 0:
         budget.take(count, len(frame) - at)
@@ -304,7 +305,7 @@ def skip_tags(frame: Buffer, at: int, budget: Budget) -> int:
     return at
 
 
-@lru_cache(4096)
+@lru_cache(4096)  # ours: more topics than are in use at a time; requests name the same ones again and again
 def uuid_or_none(raw: bytes) -> UUID | None:
     """Convert 16 bytes to a UUID; the zero UUID becomes ``None``."""
     return None if raw == _ZERO else UUID(bytes=raw)

@@ -32,7 +32,7 @@ class InvalidPattern(Exception):
     """Invalid pattern; the message is re2j's."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # ours: more patterns than tests use at a time
 def compiled(pattern: str) -> Pattern:
     """Compile a pattern.
 

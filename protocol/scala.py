@@ -24,6 +24,7 @@ def topic_partition_hash(place: tuple[str, int]) -> int:
 
 def mutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     """Return distinct keys in the iteration order of a ``mutable.HashMap`` that they were added to."""
+    # mutable.HashMap.improveHash.
     spread = {key: h ^ h >> 16 for key in keys for h in (hash_of(key),)}
     capacity = _CAPACITY
     while len(spread) >= capacity * 3 // 4:  # mutable.HashMap.defaultLoadFactor
@@ -47,7 +48,7 @@ def _walk(keys: Sequence[K], hash_of: Callable[[K], int], shift: int) -> list[K]
         return list(keys)
     places: dict[int, list[K]] = {}
     for key in keys:
-        places.setdefault(hash_of(key) >> shift & 31, []).append(key)
+        places.setdefault(hash_of(key) >> shift & (1 << _BITS) - 1, []).append(key)
     ordered = [places[at][0] for at in sorted(places) if len(places[at]) == 1]
     for at in sorted(places):
         if len(places[at]) > 1:

@@ -11,7 +11,7 @@ _IPV6_BITS = 128
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # ours: each ACL's subnet is compared with each client
 def subnet(text: str) -> Network:
     """Parse a subnet; bits beyond its prefix are ignored.
 

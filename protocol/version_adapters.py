@@ -193,7 +193,7 @@ def _metadata_request_up(version: int, request: Any) -> None:
 
 
 def _fetch_request_up(version: int, request: Any) -> None:
-    if version < 15:
+    if version < 15:  # the replica's id has a struct of its own since (KIP-903)
         request.replica_state = ReplicaState(
             request.replica_id
         )  # a new object: the one that it has is the shared default of all requests

@@ -83,8 +83,9 @@ def _pieces(raw: bytearray | bytes, response: Any, *, flexible: bool) -> Parts:
             if not records:
                 continue
             size = len(records)
-            begin = raw.find(bytes(records[:64]), at)  # the records are parts of the response, in its order
-            prefix = len(uvarint(size + 1)) if flexible else 4
+            # The records are parts of the response, in its order; 64 bytes are more than a batch's header.
+            begin = raw.find(bytes(records[:64]), at)
+            prefix = len(uvarint(size + 1)) if flexible else 4  # the length before it, an int32 in older versions
             parts += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
             parts.append(view[begin : begin + size])
             at = begin + size

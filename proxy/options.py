@@ -30,10 +30,11 @@ class ProxyOptions:
 
     upstream: tuple[tuple[str, int], ...]
     security: Security = field(default_factory=Security)
+    # 19092: ours, beside a Kafka at 9092.
     listener: Endpoint = field(default_factory=lambda: Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 19092))
     settings: Mapping[str, str] = field(default_factory=dict)
     control_host: str = "127.0.0.1"
-    control_port: int | None = 9099
+    control_port: int | None = 9099  # as of `understudy serve`
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
@@ -79,7 +80,7 @@ def parse(arguments: Arguments) -> ProxyOptions:
         ready_file=path(arguments, "ready-file"),
         journal_dir=path(arguments, "journal"),
         otlp_endpoint=last(arguments, "otlp-endpoint"),
-        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
+        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),  # 64 bits, signed or not
         log_format=one_of(last(arguments, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(arguments, "log-level") or "info", "--log-level", LOG_LEVELS),
     )

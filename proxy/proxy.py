@@ -63,7 +63,7 @@ class Proxy:
             frames=(self.journal.record,), messages=(*self.views.outer, self.faults.apply, self.views.inner)
         )
         """Middleware of every request, outermost first."""
-        # Two sides to each connection: a client's and the broker's.
+        # Two sides to each connection: a client's and the broker's. Listeners: ours, for as many upstream brokers.
         self.shares = file_limits.shares(2, on_disk=False, listeners=8)
         self._read = _ALWAYS_READ | self.views.keys
         self.image = KnownTopics()

@@ -90,7 +90,7 @@ def _error(code: int, message: str, media: str, status: int | None = None) -> Re
     document = {"error_code": code, "message": message}
     return Response(
         compact_json(document).encode("utf-8", "replace"),
-        status or (code if code < 1000 else code // 100),
+        status or (code if code < 1000 else code // 100),  # as RegistryError.status
         media_type=media,
     )
 

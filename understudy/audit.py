@@ -71,7 +71,11 @@ def _live_options(parser: Parser) -> None:
     )
     parser.add_argument("--from-end", action="store_true", help="HOST:PORT: only records that are written from now on")
     parser.add_argument(
-        "--keep", metavar="MB", type=int, default=128, help="HOST:PORT: size of the copy of the logs (default 128)"
+        "--keep",
+        metavar="MB",
+        type=int,
+        default=128,  # ours, for a small disk
+        help="HOST:PORT: size of the copy of the logs (default 128)",
     )
     client_config(parser)
 

@@ -37,7 +37,7 @@ def parser() -> Parser:
         "--histories",
         metavar="N",
         type=int,
-        default=100,
+        default=100,  # ours: as many as find a difference that is not rare
         help="number of request sequences (default 100)",
     )
     parser.add_argument(
@@ -45,7 +45,7 @@ def parser() -> Parser:
         "--length",
         metavar="N",
         type=int,
-        default=40,
+        default=40,  # ours: long enough for states to meet, short enough to be shrunk
         help="number of requests per sequence (default 40)",
     )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random requests (default 0)")

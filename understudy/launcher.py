@@ -217,7 +217,7 @@ class ServerProcess:
         return f"the server (process {self.ready.pid}) {how}"
 
     def log(self, lines: int = 30) -> str:
-        """Return the last lines of the server's log."""
+        """Return the last lines of the server's log, by default a screen."""
         try:
             text = self.log_file.read_text(errors="replace")
         except FileNotFoundError:

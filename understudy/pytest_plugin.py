@@ -310,6 +310,7 @@ def file_name(test: str) -> str:
     parameters = test.partition("[")[2].removesuffix("]")
     if len(name) <= LONGEST_NAME and re.fullmatch(r"[A-Za-z0-9_.-]*", parameters):
         return name
+    # Four bytes distinguish the few tests whose names begin alike.
     return f"{name[:LONGEST_NAME]}-{blake2b(test.encode(errors='replace'), digest_size=4).hexdigest()}"
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 EVERY_MS = {"watch": 2000, "follow": 500}
-"""Pauses between two requests."""
+"""Pauses between two requests: ours, as often as a screen is read, and sooner for what has just happened."""
 FIRST_ROWS = 20
 """Number of journal requests with which `--follow` starts: a screen."""
 Ask = Callable[[Mapping[str, Any]], Any]

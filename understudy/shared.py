@@ -68,6 +68,7 @@ def place() -> Place:
         raise StartError(f"{folder}, for the lock of the shared server, cannot be made: {error.strerror}") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StartError(f"{folder}, for the lock of the shared server, is not a folder of yours alone; remove it")
+    # Four bytes distinguish the few installations of a user.
     digest = blake2b(f"{server_path.folder()} {sys.executable}".encode(), digest_size=4).hexdigest()
     name = f"{__version__}-{digest}"
     if len(os.fsencode(folder)) + len(name) > _LONGEST_PATH:
@@ -143,7 +144,7 @@ class Shared:
             self._last = message.decode(errors="replace") or "ended, because its keeper was killed"
 
     def log(self, cluster: str = "", lines: int = 30) -> str:
-        """Return the last lines of the server's log, or those about a cluster."""
+        """Return the last lines of the server's log, or those about a cluster, by default a screen."""
         text = self._last.partition("\n")[2] if self.end() else _logged(self.place)
         return _last_lines(text, cluster, lines)
 
@@ -161,7 +162,7 @@ def _logged(at: Place) -> str:
 
 
 def _last_lines(text: str, cluster: str = "", lines: int = 30) -> str:
-    """Return the last lines of a log, or the last of those about a cluster."""
+    """Return the last lines of a log, or the last of those about a cluster, by default a screen."""
     about = [line for line in text.splitlines() if not cluster or f"cluster={cluster}" in line.split()]
     return "\n".join(about[-lines:])
 

@@ -333,7 +333,7 @@ def options(
     kinds, only = faults_of(faults)
     if not (0 < minutes < math.inf):
         raise ValueError(f"minutes needs a number above 0, not {minutes}")
-    if not 1 <= brokers <= 9:
+    if not 1 <= brokers <= 9:  # ours: with more, faults of one broker are hardly noticed
         raise ValueError(f"brokers needs a number from 1 to 9, not {brokers}")
     texts = {name: str(value) for name, value in (settings or {}).items()}
     return importlib.import_module("simulator.application").Options(

@@ -99,6 +99,7 @@ def _quorum(call: Call) -> Reported:
 
 
 def _coordinator(call: Call) -> Reported:
+    # Since version 4 for many keys (KIP-699).
     for each in listed(call.response, "coordinators") if call.version >= 4 else [call.response]:
         if each["error_code"] == NONE:
             yield from _node(call, each["node_id"], each)
@@ -136,6 +137,7 @@ def _create_topics(call: Call, values: Registers) -> None:
 
 def _created_topics(call: Call) -> Reported:
     for each in listed(call.response, "topics"):
+        # Since version 5 with the topic's settings (KIP-525).
         if each["error_code"] == NONE and call.version >= 5 and listed(each, "configs"):
             if each["num_partitions"] > 0 and not call.request.get("validate_only"):
                 yield ("topic", each["name"], "partitions"), str(each["num_partitions"]), each["name"], None

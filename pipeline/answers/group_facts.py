@@ -89,7 +89,7 @@ def commit(call: Call, values: Registers) -> None:
                 continue
             reported = [
                 part["committed_offset"],
-                part["committed_leader_epoch"] if call.version >= 6 else -1,
+                part["committed_leader_epoch"] if call.version >= 6 else -1,  # of OffsetCommit (KIP-320)
                 part["committed_metadata"] or "",
             ]
             value: object = ANY if call.api == "TxnOffsetCommit" else canonical(reported)
@@ -106,7 +106,7 @@ def fetched_offsets(call: Call, names: Mapping[str, str]) -> Reported:
         for each in listed(one, "topics"):
             name = each.get("name") or names.get(each.get("topic_id", ""))
             for part in listed(each, "partitions") if name else ():
-                if part["error_code"] == NONE and call.version >= 5:
+                if part["error_code"] == NONE and call.version >= 5:  # with leader epochs (KIP-320)
                     reported = [part["committed_offset"], part["committed_leader_epoch"], part["metadata"] or ""]
                     value = UNSET if part["committed_offset"] < 0 else canonical(reported)
                     key = ("committed offset", one["group_id"], f"{name}-{part['partition_index']}")

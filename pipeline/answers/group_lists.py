@@ -84,6 +84,7 @@ def _kinds(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
     for each in listed(call.response, "groups"):
         group_id, kinds = each["group_id"], groups.kinds.get(each["group_id"], set())
         kind = next(iter(kinds)) if len(kinds) == 1 else ""
+        # Since version 5 with types (KIP-848).
         if call.version >= 5 and kind and each["group_type"].lower() != kind:
             yield group_id, f"type {each['group_type']} of a {kind} group"
         if kind in _PROTOCOLS and each["protocol_type"] != _PROTOCOLS[kind]:

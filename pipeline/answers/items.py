@@ -101,7 +101,7 @@ def _names_all(call: Call) -> bool:
     """Return whether the response is complete: not a page, and not an older version with another layout."""
     if call.api == "DescribeTopicPartitions":
         return call.response.get("next_cursor") is None and call.request.get("cursor") is None
-    return call.api != "LeaveGroup" or call.version >= 3
+    return call.api != "LeaveGroup" or call.version >= 3  # several members (KIP-345)
 
 
 def _named(body: Body, where: _Items) -> set[str]:

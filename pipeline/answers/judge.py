@@ -96,6 +96,7 @@ class _Life:
         """Note that a broker offers other versions: it was replaced by another release, whose defaults differ."""
         if call.api != "ApiVersions" or not call.is_accepted:
             return
+        # Since version 3 with features (KIP-584).
         names = ("api_keys", "supported_features") if call.version >= 3 else ("api_keys",)
         reported = canonical([sorted(listed(call.response, name), key=canonical) for name in names])
         key = (call.broker, call.listener, call.version)

@@ -318,18 +318,18 @@ def _classic_answer(call: Call) -> Iterator[Fault]:
     wrong = None
     if (
         call.api == "JoinGroup"
-        and call.version >= 7
+        and call.version >= 7  # the first with the protocol type (KIP-559)
         and answer.get("protocol_type", request["protocol_type"]) != request["protocol_type"]
     ):
         wrong = f"protocol type {answer.get('protocol_type')}"
     if (
         call.api == "JoinGroup"
-        and call.version >= 9
+        and call.version >= 9  # the first of KIP-814
         and answer.get("skip_assignment")
         and not request.get("group_instance_id")
     ):
         wrong = "the assignment is missing for a dynamic member"
-    if call.api == "SyncGroup" and call.version >= 5:
+    if call.api == "SyncGroup" and call.version >= 5:  # the first of KIP-559
         for name in ("protocol_type", "protocol_name"):
             if request.get(name) and answer.get(name, request[name]) != request[name]:
                 wrong = f"{name.replace('_', ' ')} {answer.get(name)}"

@@ -32,7 +32,7 @@ _MAY_HAVE_BOTH: Final = frozenset(
 )
 """APIs that return results beside a top-level error."""
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
-_API_VERSIONS: Final = 18
+_API_VERSIONS: Final = 18  # its key
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Client software names and versions that brokers accept (KIP-511)."""
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -126,6 +126,7 @@ def _refused(value: Any) -> Iterator[Body]:
 
 def _coordinators(call: Call) -> Wrong:
     """Check FindCoordinator: a coordinator has a node and an address, an error has neither."""
+    # Since version 4 for many keys (KIP-699).
     for each in listed(call.response, "coordinators") if call.version >= 4 else [call.response]:
         if (each["error_code"] == NONE) != (each["node_id"] >= 0):
             yield "answer-value", f"{each['error_code']} with node {each['node_id']}"
@@ -142,7 +143,7 @@ def _joined(call: Call) -> Wrong:
         yield "answer-value", "MEMBER_ID_REQUIRED without a member id"
     if (
         answer["error_code"] == NONE
-        and call.version >= 7
+        and call.version >= 7  # the first with the protocol type (KIP-559)
         and answer["generation_id"] >= 0
         and not answer["protocol_name"]
     ):
@@ -197,6 +198,7 @@ def _described_topics(call: Call) -> Wrong:
     for each in listed(call.response, "topics"):
         if each["error_code"] == NONE and not each["name"]:
             yield "answer-value", "a topic without a name"
+        # Metadata since version 10 (KIP-516).
         if (call.version >= 10 or call.api != "Metadata") and each["error_code"] == NONE and each["topic_id"] is None:
             yield "answer-value", f"{each['name']} without an id"
         for part in listed(each, "partitions"):
@@ -229,6 +231,7 @@ def _versions(call: Call) -> Wrong:
     if answer.get("zk_migration_ready"):
         yield "answer-value", "ready for a migration from ZooKeeper"
     names = (request.get("client_software_name"), request.get("client_software_version"))
+    # Clients have names since version 3 (KIP-511).
     if call.error == "INVALID_REQUEST" and (call.version < 3 or all(_SOFTWARE.fullmatch(each or "") for each in names)):
         yield "error-contradicted", "INVALID_REQUEST though the client's name and version fit"
     if call.error is not None and {each["api_key"] for each in listed(answer, "api_keys")} - {_API_VERSIONS}:
@@ -264,6 +267,7 @@ def _grown(call: Call) -> Wrong:
 def _deleted(call: Call) -> Wrong:
     sent = listed(call.request, "topics")
     names = [each.get("name") or each.get("topic_id") for each in sent]
+    # Topics by name or id since version 6 (KIP-516).
     for each in listed(call.response, "responses") if call.version >= 6 else ():
         once = names.count(each.get("name")) + names.count(each.get("topic_id")) == 1
         both = any(one.get("name") and one.get("topic_id") not in (None, ZERO_ID) for one in sent)
@@ -277,6 +281,7 @@ def _fetched_offsets(call: Call) -> Wrong:
         for each in listed(group, "topics"):
             for part in listed(each, "partitions"):
                 rest = (part.get("committed_leader_epoch", -1), part.get("metadata") or "")
+                # Since version 8 the response has groups (KIP-709).
                 if part["committed_offset"] < 0 and rest != (-1, "") and call.version >= 8:
                     yield "answer-value", f"no committed offset, with leader epoch {rest[0]} and metadata {rest[1]!r}"
 
@@ -294,6 +299,7 @@ def _created(call: Call) -> Wrong:
     for each in listed(call.response, "topics"):
         has_id, error = each.get("topic_id") not in (None, ZERO_ID), each["error_code"]
         is_made = error == NONE and not call.request.get("validate_only")
+        # Since version 7 with ids (KIP-516).
         if is_made and call.version >= 7 and "topic_id" in each and not has_id:
             yield "answer-value", f"{each['name']} without an id"
         if error != NONE and (has_id or each.get("num_partitions", -1) > 0):

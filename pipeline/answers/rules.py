@@ -39,7 +39,7 @@ def _topics(call: Call) -> Iterator[str]:
                 yield f"{place} has replicas {sorted(replicas)} and among them {sorted(inside)}"
             if part["leader_id"] >= 0 and part["leader_id"] not in part["isr_nodes"]:
                 yield f"{each['name']}-{part['partition_index']} has a leader that is not in sync"
-            if part["leader_id"] >= 0 > part["leader_epoch"] and call.version >= 7:
+            if part["leader_id"] >= 0 > part["leader_epoch"] and call.version >= 7:  # the first of KIP-320
                 yield f"{each['name']}-{part['partition_index']} has a leader without an epoch"
 
 
@@ -93,6 +93,7 @@ def _created(call: Call) -> Iterator[str]:
     requested_topics = {each["name"]: each for each in listed(call.request, "topics")}
     for each in listed(call.response, "topics"):
         sent = requested_topics.get(each["name"])
+        # Since version 5 with the topic's settings (KIP-525).
         if each["error_code"] != NONE or sent is None or call.version < 5 or each["topic_config_error_code"]:
             continue
         if not listed(each, "configs"):
@@ -148,7 +149,7 @@ def _versions(call: Call) -> Iterator[str]:
             yield f"{each['name']} from {each['min_version']} to {each['max_version']}"
     for each in listed(call.response, "finalized_features"):
         there = supported.get(each["name"])
-        if there is None and call.version >= 4:
+        if there is None and call.version >= 4:  # before, features from 0 on are not listed (KIP-1022)
             yield f"the feature {each['name']} is finalized and not supported"
         if not each["min_version_level"] <= each["max_version_level"]:
             yield f"{each['name']} is finalized from {each['min_version_level']} to {each['max_version_level']}"
@@ -162,6 +163,7 @@ def _directories(call: Call) -> Iterator[str]:
     for each in listed(call.response, "results"):
         if each["error_code"] != NONE:
             continue
+        # Since version 4 with sizes (KIP-827).
         if call.version >= 4 and not -1 <= each["usable_bytes"] <= each["total_bytes"]:
             yield f"{each['usable_bytes']} of {each['total_bytes']} bytes are usable"
         for topic in listed(each, "topics"):

@@ -34,10 +34,12 @@ _OF_ACLS: Final = {
     "resource_type": range(2, 8), "pattern_type": range(3, 5), "operation": range(2, 16),
     "permission_type": range(2, 4),
 }  # fmt: skip
+"""Codes of what is stored (`protocol.acls`): not UNKNOWN (0), nor ANY (1) and MATCH (2), which only filters have."""
 _OF_SETTINGS: Final = {
     "resource_type": frozenset({2, 4, 8, 16, 32}), "config_source": range(-1, 9), "source": range(9),
     "config_type": range(10),
 }  # fmt: skip
+"""Codes of ConfigResource.Type, of ConfigEntry.ConfigSource (-1: before KIP-226) and of ConfigEntry.ConfigType."""
 _SETTING_APIS: Final = frozenset({"DescribeConfigs", "CreateTopics", "ListConfigResources", "IncrementalAlterConfigs"})
 
 
@@ -80,7 +82,7 @@ def _of_object(call: Call, value: dict[str, Any]) -> Iterator[str]:
 
 
 def _has_states(call: Call) -> bool:
-    return call.api != "ListGroups" or call.version >= 4
+    return call.api != "ListGroups" or call.version >= 4  # the first of KIP-518
 
 
 def _is_nameless(value: dict[str, Any], name: str) -> bool:

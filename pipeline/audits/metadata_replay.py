@@ -22,8 +22,11 @@ _NEVER_BACK: Final = "kraft.version"
 _METADATA: Final = "metadata.version"
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
+"""SCRAM mechanism -> bytes of a key: those of SHA-256 and SHA-512."""
 _ITERATIONS: Final = range(4096, 16385)
+"""Iterations that a controller accepts (core G.11)."""
 _PROTOCOLS: Final = range(4)
+"""Ids of SecurityProtocol, PLAINTEXT to SASL_SSL."""
 _ENTITIES: Final = frozenset({"user", "client-id", "ip"})
 _CLIENT_QUOTAS: Final = frozenset(
     {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
@@ -35,6 +38,7 @@ _ACL_RANGES: Final = {
     "resource_type": range(2, 8), "pattern_type": range(3, 5),
     "operation": range(2, 16), "permission_type": range(2, 4),
 }  # fmt: skip
+"""Codes of what is stored (`protocol.acls`): neither unknown nor one of those that only filters have."""
 
 
 @dataclass(slots=True)

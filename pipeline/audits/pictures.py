@@ -1,6 +1,8 @@
 """Draws the pictures of a report: transactions and the last stable offset that they held back, and records over time.
 
 Colours: committed blue, aborted orange, open and hanging red; also distinguished by shape.
+
+Sizes without a reason of their own are ours, by eye: inches, points, or shares of a line.
 """
 
 from collections.abc import Sequence

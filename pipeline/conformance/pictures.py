@@ -1,4 +1,7 @@
-"""Draws the pictures of a conformance report: API versions used and offered, and response latencies."""
+"""Draws the pictures of a conformance report: API versions used and offered, and response latencies.
+
+Sizes without a reason of their own are ours, by eye: inches, points, or shares of a line.
+"""
 
 from typing import Final
 

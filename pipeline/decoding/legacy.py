@@ -15,7 +15,7 @@ from protocol.records.errors import RecordsError
 from protocol.records.message_set import read_messages
 from protocol.records.records import Record
 
-_ATTRIBUTES_POSITION = 17
+_ATTRIBUTES_POSITION = 17  # after offset, size, CRC and magic (`protocol.records.message_set`)
 
 
 def messages(data: Bytes, run: Messages) -> Iterator[tuple[int, int]]:

@@ -256,6 +256,7 @@ class Columns:
 
     def _sequence(self) -> pa.Array:
         base = self._each("base_sequence")
+        # 0 follows the highest sequence (DefaultRecordBatch.incrementSequence).
         sequences = np.where(base < 0, -1, (base + self._fields.offset_delta) & 0x7FFFFFFF)
         return pa.array(sequences.astype(np.int32))
 

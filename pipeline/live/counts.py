@@ -108,7 +108,7 @@ class Counts:
         }  # fmt: skip
 
     def recent(self, most: int = 10) -> list[dict[str, Any]]:
-        """Return the newest buckets of each topic."""
+        """Return the newest buckets of each topic: by default as many as a graph's end shows."""
         rows = self.tables()["record_counts"]
         newest: dict[str, list[dict[str, Any]]] = {}
         for row in rows:

@@ -25,6 +25,7 @@ _VERSIONS: Final = {
     ApiKey.OFFSET_FETCH: 9,
     ApiKey.OFFSET_COMMIT: 9,
 }
+"""The oldest versions with many keys (KIP-699), and with members and their epochs (KIP-848)."""
 _AGAIN: Final = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )

@@ -65,6 +65,7 @@ def formatted(name: str, value: Any) -> str:
         if unit == "share":
             return f"{value:.1%}"
         if isinstance(value, float):
+            # About three digits that count.
             return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
     # Keys and names come from clients, and may contain control characters of terminals.
     return _UNPRINTABLE.sub(lambda character: character[0].encode("unicode_escape").decode(), str(value))

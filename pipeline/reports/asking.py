@@ -27,8 +27,9 @@ class Selection:
     retention_ms: int | None = None
     retention_bytes: int | None = None
     top: int = 20
+    """Hot keys of a topic: a screen."""
     values: int = 100_000
-    """Approximate number of records to sample."""
+    """Approximate number of records to sample: ours, seconds of work, and rare fields are met."""
 
 
 class TablesOfReports(Protocol):

@@ -1,4 +1,7 @@
-"""Draws the pictures of a report, each from the rows of the question with the same name."""
+"""Draws the pictures of a report, each from the rows of the question with the same name.
+
+Sizes without a reason of their own are ours, by eye: inches, points, or shares of a line.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final

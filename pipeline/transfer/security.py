@@ -79,6 +79,7 @@ class Security:
 
 def scram_nonce() -> str:
     """Return a text that cannot be predicted."""
+    # 18 bytes: ours, 144 bits cannot be guessed.
     return os.urandom(18).hex()  # noqa: TID251 - a nonce must be unpredictable
 
 

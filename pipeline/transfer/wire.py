@@ -53,7 +53,11 @@ class Cluster:
     """A cluster, reached by one of its addresses `HOST:PORT[,...]`. `close` closes the connections."""
 
     def __init__(self, bootstrap: str, patience_s: float = 30.0, security: Security | None = None) -> None:
-        """Connect. Raises WireError: no broker answers, or it does not accept this client."""
+        """Connect, by default with the patience of request.timeout.ms.
+
+        Raises:
+            WireError: no broker answers, or it does not accept this client.
+        """
         self._patience_s = patience_s
         self._security = security or Security()
         self._connections: dict[tuple[str, int], Connection] = {}
@@ -148,6 +152,7 @@ class Cluster:
             WireError: the broker refused, or returns no data; or no leader answers.
         """
         piece = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, current_leader_epoch=-1)
+        # 500 ms: fetch.max.wait.ms of Kafka's consumer.
         request = FetchRequest(
             replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
             session_epoch=-1, topics=[FetchTopic(topic, [piece])],

@@ -82,6 +82,7 @@ _INT = struct.Struct(">i")
 _LONG_TAG = struct.Struct(">BBq")
 _SHORT_TAG = struct.Struct(">BBh")
 _PREVIOUS_TAG, _NEXT_TAG, _CLIENT_VERSION_TAG = 0, 1, 2
+_INT64_BYTES = 8
 _NULL_ARRAY = _INT.pack(-1)
 
 
@@ -122,7 +123,7 @@ def _old_partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
     return b"".join(out)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # ours: a transaction is written several times with the same partitions
 def _partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
     if not partitions:
         return b"\0" if partitions is None else b"\1"
@@ -138,9 +139,9 @@ def _partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
 def _tags(record: TransactionRecord) -> bytes:
     tags = []
     if record.previous_producer_id != NO_PRODUCER_ID:
-        tags.append(_LONG_TAG.pack(_PREVIOUS_TAG, 8, record.previous_producer_id))
+        tags.append(_LONG_TAG.pack(_PREVIOUS_TAG, _INT64_BYTES, record.previous_producer_id))
     if record.next_producer_id != NO_PRODUCER_ID:
-        tags.append(_LONG_TAG.pack(_NEXT_TAG, 8, record.next_producer_id))
+        tags.append(_LONG_TAG.pack(_NEXT_TAG, _INT64_BYTES, record.next_producer_id))
     if record.client_transaction_version:
         tags.append(_SHORT_TAG.pack(_CLIENT_VERSION_TAG, 2, record.client_transaction_version))
     return bytes((len(tags),)) + b"".join(tags)

@@ -196,7 +196,7 @@ def _decompress_into(
             if len(scratch) == limit and _OUTPUT_FULL in str(error):
                 raise DecompressedTooLargeError(limit) from error
             # larger than the limit, or damaged: reported below
-    # One byte above the limit separates "too large" from "just fits".
+    # One byte above the limit separates "too large" from "just fits". 1024: ours, against a wrong guess.
     capacity = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
     while True:
         output = bytearray(capacity)
@@ -207,7 +207,7 @@ def _decompress_into(
                 raise UnreadableCompressionError(str(error)) from error
             if capacity > limit:
                 raise DecompressedTooLargeError(limit) from error
-            capacity = min(4 * capacity, limit + 1)
+            capacity = min(4 * capacity, limit + 1)  # few tries, each of which decompresses again
             del output  # before the larger one is made
             continue
         if written > limit:

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeVar
 T = TypeVar("T")
 
 DEFAULT_MOST: Final = 512
-"""Default limit of open log files."""
+"""Default limit of open log files: ours, half of the 1,024 descriptors that many systems give to a process."""
 _NONE_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 

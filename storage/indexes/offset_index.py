@@ -74,4 +74,5 @@ class OffsetIndex(SegmentIndex):
         if not size or size % ENTRY_SIZE:
             return size > 0
         offset, position = _ENTRY.unpack(self.file.view(size - ENTRY_SIZE, ENTRY_SIZE))
+        # Both are int32, and those of an entry are above 0.
         return not 0 < offset < 2**31 or not 0 < position < 2**31

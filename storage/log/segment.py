@@ -11,7 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
-from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
+from protocol.records.batch import BATCH_HEADER_SIZE, LOG_OVERHEAD, RecordBatch
 from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from storage.files import Buffer, File, Files, sync_file
 from storage.indexes.offset_index import OffsetIndex
@@ -38,7 +38,7 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 
 _SPAN = Struct(">qi11xi")  # base offset, length field, last offset delta
 _SPAN_SIZE = 27  # bytes up to the last offset delta of a batch, its end
-_SHORTEST = BATCH_HEADER_SIZE - 12  # of a length field, which does not count offset and itself
+_SHORTEST = BATCH_HEADER_SIZE - LOG_OVERHEAD  # of a length field, which does not count offset and itself
 _WINDOW = 8192
 """Bytes that are read together when batch headers are walked: about two index intervals."""
 
@@ -184,8 +184,8 @@ class Segment:
                 if length < _SHORTEST:
                     raise self._damaged(position + at)
                 if base_offset + delta >= offset:
-                    return Located(position + at, 12 + length, base_offset)
-                at += 12 + length
+                    return Located(position + at, LOG_OVERHEAD + length, base_offset)
+                at += LOG_OVERHEAD + length
             position += at
         return None
 

@@ -23,7 +23,10 @@ Step = dict[str, Any]
 
 
 class Selection(NamedTuple):
-    """What to play back. ``clients``: ids; empty: all. ``records``: maximum per partition."""
+    """What to play back. ``clients``: ids; empty: all. ``records``: maximum per partition.
+
+    The defaults are ours: a second, which no request takes that waits for nothing; records that a test can go through.
+    """
 
     clients: tuple[str, ...] = ()
     late_ms: int = 1000
