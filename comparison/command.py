@@ -12,6 +12,7 @@ from comparison.connection import Closed
 from comparison.exchange import Pair
 from comparison.histories.quiescence import Restless
 from comparison.histories.run import Histories, Report, line
+from comparison.histories.step_request import PATIENCE_MS
 from comparison.recompressed import CODECS
 from comparison.target import Target
 from protocol.apis import ApiKey
@@ -19,7 +20,7 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
-BROKER = 4
+BROKER = 4  # ConfigResource.Type.BROKER
 STATIC = 4
 """Config source of DescribeConfigs: the broker's properties file (STATIC_BROKER_CONFIG)."""
 MIRRORED = (
@@ -131,10 +132,10 @@ def compare(kafka: Target, ours: Target, options: Options, *, recompresses: bool
     )
     seeds = [f"{options.seed}.{number}" for number in range(options.histories)]
     try:
-        return histories.run(seeds, options.length, most_found=20)
+        return histories.run(seeds, options.length, most_found=20)  # ours: more are not read
     finally:
         for target in (kafka, ours):
-            request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(target.probe)])
+            request = DeleteTopicsRequest(timeout_ms=PATIENCE_MS, topics=[DeleteTopicState(target.probe)])
             target.call(ApiKey.DELETE_TOPICS, 6, request)
             target.close()
 
@@ -161,6 +162,7 @@ def table(report: Report) -> list[str]:
     width = max((len(api) for api in rows), default=3)
     lines = [f"{'API':{width}}  answers  differ  error codes"]
     for api, (count, codes, texts) in rows.items():
+        # Four fit on a line.
         names = ", ".join(code for code, _ in codes.most_common(4)) + (", ..." if len(codes) > 4 else "")
         lines.append(f"{api:{width}}  {count:7}  {len(texts):6}  {names}")
     lines += ["", *(str(differing) for differing in report.differing), report.lines()[0]]

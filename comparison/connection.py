@@ -12,6 +12,7 @@ from protocol.client.sasl import AuthenticationError, Credentials, authenticate
 from protocol.client.steps import run
 
 TIMEOUT_S = 8.0
+"""How long a response is waited for: ours, more than Kafka takes for any step on a busy machine."""
 
 
 class Closed(Exception):

@@ -15,6 +15,7 @@ from comparison.target import Target
 from comparison.values import plain
 
 READS_AGREE_WITHIN_S = 3.0
+"""How long equal reads may differ: ours, longer than a broker takes to learn what another one has done."""
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Exchange:
                 return unexplained
             for target, symbols in zip(self.targets, before, strict=True):
                 target.names.symbols = symbols
-            time.sleep(0.02)
+            time.sleep(0.02)  # short beside what is waited for, and no load on the brokers
 
 
 class Pair(Exchange):

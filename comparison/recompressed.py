@@ -7,7 +7,7 @@ CODECS = frozenset({"gzip", "snappy", "lz4", "zstd"})
 """Values of `compression.type` with which a broker compresses again."""
 EVERY = "*"
 """All topics, because a broker has such a `compression.type`."""
-_BROKER = 4
+_BROKER = 4  # ConfigResource.Type.BROKER
 
 
 def recompressed(request: Any) -> Iterator[str]:

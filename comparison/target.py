@@ -181,7 +181,10 @@ class Target:
         return None
 
     def call(self, key: ApiKey, version: int, request: Any, broker: int = 1) -> Any:
-        """Send a request on a connection that no step uses."""
+        """Send a request on a connection that no step uses.
+
+        The versions of such calls are ours: all brokers since 4.0 serve them, and they have the fields that are read.
+        """
         return self.connection(f"aside@{broker}").call(key, version, request)
 
     def producer(self, symbol: str) -> Producer:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.histories.step_request import PATIENCE_MS, Builder, Settle, Step, StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -29,8 +29,7 @@ from protocol.messages.incremental_alter_configs import IncrementalAlterConfigsR
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.types import ZERO_UUID
 
-TOPIC, BROKER = 2, 4
-PATIENCE_MS = 15_000
+TOPIC, BROKER = 2, 4  # ConfigResource.Type
 
 
 def _learn(target: Target, symbol: str, answer: Any) -> None:

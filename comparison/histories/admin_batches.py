@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from comparison.histories.admin import PATIENCE_MS
-from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.histories.step_request import PATIENCE_MS, Builder, Settle, Step, StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource

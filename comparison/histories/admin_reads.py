@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.histories.step_request import PATIENCE_MS, Builder, Settle, Step, StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.alter_partition_reassignments import (
@@ -20,8 +20,7 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 
-PATIENCE_MS = 15_000
-TOPICS = 2
+TOPICS = 2  # ConfigResource.Type, as below: brokers and their loggers
 BROKERS = (4, 8)
 
 

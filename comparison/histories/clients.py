@@ -35,11 +35,11 @@ RESERVED = {"zero": ZERO_UUID, "one": UUID(int=1)}
 OWN = ("a", "b")
 LATER_S = 0.12
 """A little more than the shortest push interval of a subscription."""
-MOST_BYTES = 1_048_576
+MOST_BYTES = 1_048_576  # the default of telemetry.max.bytes
 NOT_COMPRESSED = ("empty", "garbage")
 OTLP = b"\x0a\x10\x12\x0e\x12\x0c\x0a\x01m\x1a\x01d*\x04\x0a\x02\x08\x01"
 """An OTLP message with one metric of a resource."""
-FIRST_NAMED_TARGET, FIRST_WITH_PATTERN = 5, 2
+FIRST_NAMED_TARGET, FIRST_WITH_PATTERN = 5, 2  # versions of ApiVersions (KIP-1242), ListTransactions (KIP-1152)
 ANOTHER_CLUSTER = "another"
 
 
@@ -105,6 +105,7 @@ def push(target: Target, step: Step) -> StepRequest:
     """PushTelemetry; `subscription` is last, stale, or one that no instance has."""
     _wait(step)
     instance, client = target.instances.get(step["instance"], Instance()), _id_of(target, step["instance"])
+    # 4711: any other number.
     text = {"last": instance.subscription, "stale": instance.stale, "none": 4711}[step["subscription"]]
     number = _signed(text ^ uuid_hash(client))
     request = PushTelemetryRequest(

@@ -11,7 +11,7 @@ from protocol.messages.consumer_group_describe import ConsumerGroupDescribeReque
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 JOINING = 0
-REBALANCE_MS = 120_000
+REBALANCE_MS = 120_000  # ours: no member may be removed while a history waits
 
 
 def _owned(target: Target, consumer: Consumer, owned: str | None) -> Sequence[TopicPartitions] | None:

@@ -18,8 +18,8 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 PARKED_AFTER_S = 0.3
 """A JoinGroup without a response by then waits for other members."""
-PATIENCE_S = 5.0
-_BASE64_DIGITS, _DIGITS = 22, 36
+PATIENCE_S = 5.0  # ours: more than a request takes that does not wait
+_BASE64_DIGITS, _DIGITS = 22, 36  # of a UUID as Kafka's ``Uuid`` writes it, and as Java's ``UUID``
 
 
 def drawn_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 from comparison.difference import Difference
 from comparison.exchange import Exchange
 from comparison.histories.quiescence import leader, partitions_of
+from comparison.histories.records import MOST_BYTES
+from comparison.histories.step_request import PATIENCE_MS
 from comparison.target import Target
 from comparison.values import OFFSETS, TRANSACTIONS, coordinator_records, whole_batches
 from protocol.apis import ApiKey
@@ -41,8 +43,8 @@ def offset(target: Target, topic: str, partition: int, at: int) -> int:
 
 
 def _fetched(target: Target, topic: str, partition: int, position: int) -> PartitionData:
-    fetch_topic = FetchTopic(topic, [FetchPartition(partition, position, 1 << 26)])
-    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 26, topics=[fetch_topic], session_epoch=-1)
+    fetch_topic = FetchTopic(topic, [FetchPartition(partition, position, MOST_BYTES)])
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=MOST_BYTES, topics=[fetch_topic], session_epoch=-1)
     response = target.call(ApiKey.FETCH, 12, request, leader(target, topic, partition))
     ((partition_data,),) = [topic.partitions for topic in response.responses]
     data: PartitionData = partition_data
@@ -175,6 +177,6 @@ def clean_up_one(target: Target) -> None:
     """Delete the history's topics of one cluster, and close its connections."""
     names = [target.called(symbol) for symbol in topics_of(target)]
     if names:
-        request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name) for name in names])
+        request = DeleteTopicsRequest(timeout_ms=PATIENCE_MS, topics=[DeleteTopicState(name) for name in names])
         target.call(ApiKey.DELETE_TOPICS, 6, request)
     target.close()

@@ -1,6 +1,7 @@
 """Random histories: mostly requests of well-behaved clients, sometimes invalid ones. A seed reproduces its history.
 
 They follow a rough model of existing resources, so that most requests succeed; no response is judged by the model.
+Weights are ours: `drawing.pieces`.
 """
 
 from collections.abc import Callable

@@ -26,11 +26,11 @@ from protocol.messages.offset_delete import (
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-COMMIT_BY_ID = OFFSETS_BY_ID = 10
-LEAVE_BY_LIST = 3
-MANY_GROUPS = 8
-MANY_KEYS = 4
-SESSION_MS, REBALANCE_MS = 60_000, 120_000
+COMMIT_BY_ID = OFFSETS_BY_ID = 10  # versions of OffsetCommit and OffsetFetch (KIP-848)
+LEAVE_BY_LIST = 3  # of LeaveGroup (KIP-345)
+MANY_GROUPS = 8  # of OffsetFetch (KIP-709)
+MANY_KEYS = 4  # of FindCoordinator (KIP-699)
+SESSION_MS, REBALANCE_MS = 60_000, 120_000  # ours: no member may be removed while a history waits
 
 
 def _member(target: Target, step: Step) -> Member:

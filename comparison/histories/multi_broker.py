@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from comparison.histories.quiescence import Restless, coordinator, deadline_for, leader, wait_metadata, wait_reassigned
-from comparison.histories.step_request import Step
+from comparison.histories.step_request import PATIENCE_MS, Step
 from comparison.target import UNKNOWN_TRANSACTIONAL_ID, Target
 from comparison.values import OFFSETS, TRANSACTIONS
 from protocol.apis import ApiKey
@@ -29,8 +29,8 @@ OF_A_GROUP = {
     "describe_group", "commit_in_transaction",
 }  # fmt: skip
 OF_A_TRANSACTION = {"init_producer", "add_partitions", "add_offsets", "end_transaction", "describe_transaction"}
-TIMEOUT_MS = 15_000
 WRONG_ONE_IN = 14
+"""One step in so many goes to any broker: ours, as most must reach their leader to have an effect."""
 FIRST_EPOCH = 4
 """Leader epoch of the internal topics when histories begin; it appears in markers."""
 
@@ -138,10 +138,10 @@ def _move(target: Target, topic: str, index: int, replicas: list[int]) -> None:
         )
         ordered = replicas if first == replicas[0] else [first, *(replica for replica in replicas if replica != first)]
         reassigned = ReassignableTopic(topic, [ReassignablePartition(index, ordered)])
-        request = AlterPartitionReassignmentsRequest(TIMEOUT_MS, topics=[reassigned])
+        request = AlterPartitionReassignmentsRequest(PATIENCE_MS, topics=[reassigned])
         target.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
         wait_in_sync(target)
-        election = ElectLeadersRequest([TopicPartitions(topic, [index])], TIMEOUT_MS, 0)
+        election = ElectLeadersRequest([TopicPartitions(topic, [index])], PATIENCE_MS, 0)
         target.call(ApiKey.ELECT_LEADERS, 2, election)
     if led != (FIRST_EPOCH, replicas[0]):
         raise Restless(f"{topic}-{index} is led by {led[1]} in epoch {led[0]}")

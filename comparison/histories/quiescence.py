@@ -10,7 +10,7 @@ from itertools import count
 
 from comparison.connection import Closed
 from comparison.difference import Difference
-from comparison.histories.step_request import Settle
+from comparison.histories.step_request import PATIENCE_MS, Settle
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.codec import known_versions
@@ -33,10 +33,15 @@ from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReques
 
 TOPIC, SET = 2, 0
 TIMEOUT_S = 8.0
+"""After this a cluster counts as stuck: ours, more than Kafka takes to load a coordinator on a busy machine."""
+_NAMES = 40
+"""Groups and ids that reach every coordinator of the few partitions that the clusters' internal topics have."""
 STUCK_ALIKE_S = 1.5
 """Markers that a partition accepts are written within milliseconds."""
 ALIKE_WITHIN_S = 0.5
-_values = count(1_000_000)
+"""How long clusters may differ in what follows a response: ours, as it mostly takes milliseconds."""
+_POLL_S = 0.01  # short beside ALIKE_WITHIN_S
+_values = count(1_000_000)  # valid for every setting that is changed, and never its default
 
 
 def wait_ms(targets: Sequence[Target], ms: int) -> None:
@@ -69,7 +74,7 @@ class Deadline:
         if time.monotonic() > self._at:
             raise Restless(f"{self._what} {seen}".strip())
         self._turns += 1
-        time.sleep(min(0.001 * self._turns, 0.05))
+        time.sleep(min(0.001 * self._turns, 0.05))  # most waits take milliseconds; few of them seconds
 
 
 def wait_metadata(target: Target, kind: int = TOPIC, name: str | None = None, setting: str = "retention.ms") -> None:
@@ -156,7 +161,7 @@ def wait_alike(targets: Sequence[Target], group: str) -> None:
     """
     until = time.monotonic() + ALIKE_WITHIN_S
     while len({_group_as_described(target, group) for target in targets}) > 1 and time.monotonic() < until:
-        time.sleep(0.01)
+        time.sleep(_POLL_S)
 
 
 def wait_internal_topics(target: Target) -> None:
@@ -172,7 +177,7 @@ def wait_internal_topics(target: Target) -> None:
         topics = target.call(ApiKey.METADATA, 12, request).topics
         if all(topic.error_code is ErrorCode.NONE for topic in topics):
             break
-        time.sleep(0.01)
+        time.sleep(_POLL_S)
     target.expected.clear()
     wait_metadata(target)
 
@@ -205,7 +210,7 @@ def requests_done(target: Target, connection: str) -> bool:
 def wait_ready(target: Target) -> None:
     """Wait until the cluster is ready: internal topics and probe topic exist, all coordinators are loaded."""
     deadline = deadline_for("the coordinators load")
-    target.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(target.probe, 1, 1)], 15_000))
+    target.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(target.probe, 1, 1)], PATIENCE_MS))
     wait_metadata(target)
     for kind in (0, 1):
         while True:
@@ -214,7 +219,7 @@ def wait_ready(target: Target) -> None:
             if not result.error_code:
                 break
             deadline.check()
-    for number in range(40):  # enough names to reach every partition
+    for number in range(_NAMES):
         _answers_without_loading(target, f"warm-{number}", deadline)
     wait_metadata(target)
     target.close()
@@ -228,7 +233,7 @@ def wait_restarted(target: Target) -> None:
         if topics and all(partition.leader_id >= 0 for topic in topics for partition in topic.partitions):
             break
         deadline.check()
-    for number in range(40):
+    for number in range(_NAMES):
         _answers_without_loading(target, f"warm-{number}", deadline)
     wait_metadata(target)
     target.close()

@@ -22,9 +22,9 @@ from protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 ALIKE_WITHIN_S, DEAD_WITHIN_S = 0.6, 6.0
-"""Timeouts in seconds; a dead-letter queue, whose topic has to be created, takes longer."""
-ARCHIVING = 3
-WITHIN_S = 5.0
+"""Timeouts in seconds, ours; a dead-letter queue, whose topic has to be created, takes longer."""
+ARCHIVING = 3  # the state of a record on its way to that queue (RecordState)
+WITHIN_S = 5.0  # ours: Kafka's persister tries again after 1 s, and after 2
 WARM_GROUPS = 6
 """Number of groups that is enough to reach every partition of the share coordinator's topic."""
 STATE_PARTITIONS = "STATE_PARTITIONS"
@@ -48,14 +48,14 @@ def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
         if quiet and len(seen) == 1 and before in seen:
             return
         before = views[0][0]
-        time.sleep(0.004)
+        time.sleep(0.004)  # as what is waited for takes some milliseconds
 
 
 def wait_initialized(target: Target, since: Ends, group: str) -> None:
     """Wait until no state of a group on one cluster is being initialized or deleted, or a timeout is over."""
     until = time.monotonic() + WITHIN_S
     while _moving(target, since, target.called(group)) and time.monotonic() < until:
-        time.sleep(0.02)
+        time.sleep(0.02)  # short beside WITHIN_S
 
 
 def _view(target: Target, read: Mapping[str, ReadShareGroupStateRequest], since: Ends, group: str) -> tuple[str, bool]:

@@ -21,6 +21,9 @@ ALL_REPLICAS = -1
 PRODUCE_BY_ID = FETCH_BY_ID = 13
 """The versions from which Produce and Fetch name a topic by its id (KIP-516)."""
 PATIENCE_MS = 10_000
+"""The timeout in Produce: ours, longer than replicas take that replicate at all."""
+PARTITION_BYTES, MOST_BYTES = 1 << 20, 1 << 24
+"""Limits of a fetch: max.partition.fetch.bytes of Kafka's consumer, and more than all partitions together have."""
 NO_PRODUCER = Producer(None, -1, -1)
 COMMITTED = 1
 
@@ -91,7 +94,7 @@ def produce(target: Target, step: Step) -> StepRequest:
 
 def fetch(target: Target, step: Step) -> StepRequest:
     """Fetch of one partition, without a session; it waits if the step has a maximum wait."""
-    partition = FetchPartition(step["partition"], step["offset"], step.get("max_bytes", 1 << 20))
+    partition = FetchPartition(step["partition"], step["offset"], step.get("max_bytes", PARTITION_BYTES))
     partition.current_leader_epoch = step.get("epoch", -1)
     if step["v"] >= FETCH_BY_ID:
         topic = FetchTopic("", [partition], target.topic_id(step["topic"]))
@@ -100,7 +103,7 @@ def fetch(target: Target, step: Step) -> StepRequest:
     request = FetchRequest(
         max_wait_ms=step.get("max_wait", 0),
         min_bytes=step.get("min_bytes", 1),
-        max_bytes=1 << 24,
+        max_bytes=MOST_BYTES,
         isolation_level=step.get("isolation", 0),
         topics=[topic],
         session_id=0,
@@ -115,7 +118,7 @@ def fetch_session(target: Target, step: Step) -> StepRequest:
     by_id = step["v"] >= FETCH_BY_ID
     topics, forgotten = [], []
     for name, partitions in step["partitions"].items():
-        fetched = [FetchPartition(partition, offset, 1 << 20) for partition, offset in partitions]
+        fetched = [FetchPartition(partition, offset, PARTITION_BYTES) for partition, offset in partitions]
         topics.append(
             FetchTopic("", fetched, target.topic_id(name)) if by_id else FetchTopic(target.called(name), fetched)
         )
@@ -130,7 +133,7 @@ def fetch_session(target: Target, step: Step) -> StepRequest:
     request = FetchRequest(
         max_wait_ms=step.get("max_wait", 0),
         min_bytes=step.get("min_bytes", 0),
-        max_bytes=1 << 24,
+        max_bytes=MOST_BYTES,
         topics=topics,
         session_id=session_id,
         session_epoch=shifted,

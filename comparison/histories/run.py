@@ -17,9 +17,11 @@ from comparison.histories.quiescence import common_versions, wait_ready
 from comparison.histories.shrink import shrunk
 from comparison.histories.step_request import Step
 
-LENGTH = 40
+LENGTH = 40  # ours: long enough for states to meet, short enough to be shrunk
 MOST_PLAYS = 150
-"""Limit of plays while a history is shrunk."""
+"""Limit of plays while a history is shrunk: ours, some minutes."""
+SHOWN, CHARACTERS = 8, 400
+"""Differences of a play that are shown, and characters of each: ours, the first ones lead to the others."""
 OVERLAPPING = "overlapping_"
 """Prefix of a kind whose requests overlap; their outcomes are compared, not their responses one by one."""
 
@@ -36,7 +38,7 @@ class DifferingPlay:
     def __str__(self) -> str:
         kind = "a difference" if self.steady else "a difference that did not come again"
         lines = [f"seed {self.seed} shows {kind}:", *(f"  {line(step)}" for step in self.steps)]
-        return "\n".join([*lines, *(f"  ! {difference}"[:400] for difference in self.differences[:8])])
+        return "\n".join([*lines, *(f"  ! {difference}"[:CHARACTERS] for difference in self.differences[:SHOWN])])
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Histories:
         seeds: Iterable[object],
         length: int = LENGTH,
         *,
-        most_found: int = 5,
+        most_found: int = 5,  # ours: more are not read
         restarts: int = 0,
         kind: str = "records",
     ) -> Report:

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from comparison.histories.quiescence import wait_metadata
-from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.histories.step_request import PATIENCE_MS, Builder, Settle, Step, StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
@@ -24,7 +24,6 @@ from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRe
 
 ANY = 1
 """ANY: the resource type, pattern type, operation and permission of a filter for all of them."""
-PATIENCE_MS = 15_000
 
 
 def _called(target: Target, symbol: str | None) -> str | None:

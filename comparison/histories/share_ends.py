@@ -23,8 +23,9 @@ from protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 UNSET = 1
 SILENCE = {"share.session.timeout.ms": "1000", "share.heartbeat.interval.ms": "500"}
 """The shortest timeouts that the clusters allow."""
-SILENT_S = 1.5
+SILENT_S = 1.5  # the session timeout, and half as much for its timer
 STABLE_S, WITHIN_S = 0.1, 3.0
+"""How long sessions have to be alike to count as settled, and the limit: ours, the end of one takes milliseconds."""
 NO_EPOCH = 2**31 - 2
 """Epoch that no session of a history has: a request with it is refused, and changes nothing."""
 
@@ -63,7 +64,7 @@ def disconnect(targets: Sequence[Target], since: Ends, connection: str) -> None:
         seen = [_sessions(target) for target in targets]
         if len(set(seen)) > 1 or seen[0] != before:
             alike_since, before = time.monotonic(), seen[0]
-        time.sleep(0.004)
+        time.sleep(0.004)  # as what is waited for takes some milliseconds
     for group in sorted({group for group, _ in targets[0].sharers}):
         wait_shares(targets, since, group)
 

@@ -33,12 +33,13 @@ from protocol.messages.incremental_alter_configs import (
 from protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
-GROUP = 32
+GROUP = 32  # ConfigResource.Type.GROUP
 SET, DELETE = 0, 1
 LOCK, SHORTEST_LOCK_MS = "share.record.lock.duration.ms", "1000"
-LOCKS_ENDED_S = 1.25
-RENEW = 4
+LOCKS_ENDED_S = 1.25  # the shortest lock, and a quarter more for its timer
+RENEW = 4  # AcknowledgeType
 WAIT_MS, WAIT_TO_LOAD_MS = 80, 2500
+"""The longest wait of a fetch, ours: short, as most find records or never will; longer, if the state is read first."""
 Place = tuple[Any, int]
 Acks = dict[Place, list[tuple[int, int, list[int]]]]
 

@@ -11,6 +11,9 @@ from protocol.apis import ApiKey
 Step = Mapping[str, Any]
 """Step in its saved form: ``{"do": "produce", "topic": "t0", ...}``; symbols replace ids that a cluster generates."""
 
+PATIENCE_MS = 15_000
+"""The timeout in requests to the controller: ours, so that no request of a history fails on it."""
+
 
 class Settle(Enum):
     """Effect of a step that continues after its response, and must be complete before the next step."""

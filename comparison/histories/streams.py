@@ -28,9 +28,9 @@ from protocol.messages.streams_group_heartbeat import (
 from protocol.messages.streams_group_topology_description_update import StreamsGroupTopologyDescriptionUpdateRequest
 
 JOINING = 0
-REBALANCE_MS = 120_000
-MISSING_INTERNAL_TOPICS = 3
-COMMIT_BY_ID = 10
+REBALANCE_MS = 120_000  # ours: no member may be removed while a history waits
+MISSING_INTERNAL_TOPICS = 3  # a status of the heartbeat
+COMMIT_BY_ID = 10  # version of OffsetCommit (KIP-848)
 ROLES = ("active", "standby", "warmup")
 
 

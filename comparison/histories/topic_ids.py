@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from comparison.histories.quiescence import wait_metadata
-from comparison.histories.step_request import StepRequest
+from comparison.histories.step_request import PATIENCE_MS, StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.java import table_order, uuid_hash
@@ -17,8 +17,8 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.types import uuid_text
 
-CAPACITIES = (4, 8, 16)
-TRIES = 3000
+CAPACITIES = (4, 8, 16)  # of Kafka's tables, for as many partitions as a history has
+TRIES = 3000  # ours: an order depends on eight bits of a hash, so that one id in 256 has it
 NEWEST = 7
 """Version of CreateTopics whose response has the id."""
 _MASK = 0xFFFFFFFF
@@ -57,7 +57,7 @@ def hash_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> No
             if topic_id is None or hash_order(topic_id, partitions) == hash_order(wanted, partitions):
                 break
             target.call(
-                ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name)])
+                ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=PATIENCE_MS, topics=[DeleteTopicState(name)])
             )
             target.call(ApiKey.CREATE_TOPICS, NEWEST, request.request)
             topic_id = _id(target, name)

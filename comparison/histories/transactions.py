@@ -24,9 +24,9 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 
 MOST_TIMEOUT_MS = 900_000
 """Transaction timeout that is long enough while histories are played."""
-FIRST_BATCHED_ADD = 4
+FIRST_BATCHED_ADD = 4  # version of AddPartitionsToTxn (KIP-890)
 FIRST_LISTED_BY_PATTERN = 2
-FIRST_WITH_EPOCH_BACK = 5
+FIRST_WITH_EPOCH_BACK = 5  # of EndTxn (KIP-890)
 
 
 def init_producer(target: Target, step: Step) -> StepRequest:

@@ -26,7 +26,7 @@ from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from protocol.messages.unregister_broker import UnregisterBrokerRequest
 from protocol.messages.unregister_controller import UnregisterControllerRequest
 
-NO_DIRECTORY = UUID(int=77)
+NO_DIRECTORY = UUID(int=77)  # any that no node has
 CLUSTER_IN_TEXT = re.compile(r'match the cluster id "[^"]+"')
 Place = Mapping[str, Any]
 

@@ -1,4 +1,7 @@
-"""Random steps of an administrator."""
+"""Random steps of an administrator.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

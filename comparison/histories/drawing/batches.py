@@ -1,4 +1,7 @@
-"""Random requests of an administrator that have several entries, with boundary values, duplicates and hostile ones."""
+"""Random requests of an administrator that have several entries, with boundary values, duplicates and hostile ones.
+
+How numbers are chosen: `pieces`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

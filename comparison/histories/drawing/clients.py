@@ -1,4 +1,7 @@
-"""Random requests of clients apart from data: versions, telemetry, resources with configs, lists of transactions."""
+"""Random requests of clients apart from data: versions, telemetry, resources with configs, lists of transactions.
+
+How numbers are chosen: `pieces`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Random steps of consumer groups (KIP-848), with members of the classic protocol among them."""
+"""Random steps of consumer groups (KIP-848), with members of the classic protocol among them.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

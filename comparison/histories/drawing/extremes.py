@@ -1,4 +1,7 @@
-"""Random requests whose lists have several entries, of which two or three have an extreme number."""
+"""Random requests whose lists have several entries, of which two or three have an extreme number.
+
+How numbers are chosen: `pieces`.
+"""
 
 import copy
 import struct

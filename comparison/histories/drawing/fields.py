@@ -1,4 +1,7 @@
-"""Random requests of any API, field by field: a value fits the field's name, or does not."""
+"""Random requests of any API, field by field: a value fits the field's name, or does not.
+
+How numbers are chosen: `pieces`.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Random steps of groups and their members."""
+"""Random steps of groups and their members.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

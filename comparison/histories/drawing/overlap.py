@@ -1,4 +1,7 @@
-"""Makes the requests of a random history overlap: they wait, queue, come in bursts, are cut off."""
+"""Makes the requests of a random history overlap: they wait, queue, come in bursts, are cut off.
+
+How numbers are chosen: `pieces`.
+"""
 
 import random
 from collections.abc import Iterator, Sequence

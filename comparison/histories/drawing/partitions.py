@@ -1,4 +1,7 @@
-"""Random steps at the partitions."""
+"""Random steps at the partitions.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

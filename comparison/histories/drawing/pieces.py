@@ -1,4 +1,10 @@
-"""Random parts of steps: names, partitions, offsets, versions, and a rough model of existing resources."""
+"""Random parts of steps: names, partitions, offsets, versions, and a rough model of existing resources.
+
+Weights, shares and values are ours, here and in all modules that draw. Most steps succeed, so that there is a state
+which the others meet: those with the bounds of a field, one below and one above them, or a value of the wrong kind.
+They decide how soon a difference is found, never what one is. `_rarely(8)` is one in eight: lower where the odd case
+has more variants, higher where it ends what the following steps need.
+"""
 
 import random
 from collections.abc import Mapping
@@ -49,6 +55,7 @@ class Pieces:
         self._versions, self._chance, self._known = versions, random.Random(str(seed)), Known()
 
     def _rarely(self, one_in: int = 12) -> bool:
+        """Return true once in so many times: by default three times in a history of 40 steps."""
         return self._chance.randrange(one_in) == 0
 
     def _step(self, do: str, key: ApiKey, low: int = 0, /, **fields: Any) -> dict[str, Any]:

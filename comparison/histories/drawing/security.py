@@ -1,4 +1,7 @@
-"""Random steps about SCRAM users, client quotas, ACLs and features, with boundary and hostile values among them."""
+"""Random steps about SCRAM users, client quotas, ACLs and features, with boundary and hostile values among them.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

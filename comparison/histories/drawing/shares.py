@@ -1,4 +1,7 @@
-"""Random steps of share groups (KIP-932): heartbeats, fetches, acknowledgements of all kinds, offsets."""
+"""Random steps of share groups (KIP-932): heartbeats, fetches, acknowledgements of all kinds, offsets.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

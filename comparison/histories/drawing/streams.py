@@ -1,4 +1,7 @@
-"""Random steps of streams groups (KIP-1071): heartbeats, task reports, offsets, and other kinds of members."""
+"""Random steps of streams groups (KIP-1071): heartbeats, task reports, offsets, and other kinds of members.
+
+How numbers are chosen: `pieces`.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Random steps about delegation tokens, by users with and without permission, with hostile values among them."""
+"""Random steps about delegation tokens, by users with and without permission, with hostile values among them.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

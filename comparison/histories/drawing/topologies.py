@@ -1,4 +1,7 @@
-"""Topologies of streams groups, in the form of steps: valid ones, and ones that a coordinator refuses."""
+"""Topologies of streams groups, in the form of steps: valid ones, and ones that a coordinator refuses.
+
+How numbers are chosen: `pieces`.
+"""
 
 from collections.abc import Mapping
 from typing import Any

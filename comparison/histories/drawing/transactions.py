@@ -1,4 +1,7 @@
-"""Random steps of transactional producers."""
+"""Random steps of transactional producers.
+
+How numbers are chosen: `pieces`.
+"""
 
 from typing import Any
 

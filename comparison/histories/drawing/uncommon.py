@@ -1,4 +1,7 @@
-"""Random requests that clients hardly ever send: share state, quorum, log directories, nodes, logins without SASL."""
+"""Random requests that clients hardly ever send: share state, quorum, log directories, nodes, logins without SASL.
+
+How numbers are chosen: `pieces`.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
