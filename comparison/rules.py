@@ -62,7 +62,10 @@ LAST_MS = 4_000_000_000_000
 CLIENT_SPAN_MS = 600_000
 """Span of a history's record timestamps: ten minutes, one hour before it began."""
 CLOCKS_MS = 30 * 86_400_000
-"""How far a broker's time may be from the history's start: its clock, plus or minus a setting. 0 is further away."""
+"""How far a broker's time may be from the history's start: its clock, plus or minus a setting. 0 is further away.
+
+Ours, a month: longer than the settings of histories.
+"""
 
 Rule = Callable[[Names, Any], Any]
 

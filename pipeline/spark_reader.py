@@ -19,11 +19,14 @@ from pipeline.splits import pack
 from pipeline.workers import run
 
 SMALL_BYTES: Final = 8 << 20
-"""Up to this size this process decodes the pieces sooner than Spark starts the tasks."""
+"""Up to this size this process decodes the pieces sooner than Spark starts the tasks.
+
+Ours, its order counts.
+"""
 _JOB_BYTES: Final = 4 << 30
 """Input of one job: arbitrary, so that progress is visible."""
 _MEANTIME_BYTES: Final = 1 << 30
-"""This process decodes larger pieces no sooner than Spark starts."""
+"""This process decodes larger pieces no sooner than Spark starts: ours, its order counts."""
 
 
 class SparkReader:

@@ -244,7 +244,8 @@ def encode_response_as_sent(key: int, version: int, correlation_id: int, respons
 
 SCRATCH_BYTES = 256 * 1024  # what one read of a socket brings at most
 _LARGE_BYTES = 16 * 1024  # a frame under way gets its own buffer from this size on; arbitrary, as copying less is cheap
-_FIRST_BYTES = 2 * 1024 * 1024  # a frame announced larger starts with this and doubles
+_FIRST_BYTES = 2 * 1024 * 1024
+"""A frame announced larger starts with this and doubles: ours, twice the largest batch of a topic by default."""
 _HTTP = frozenset((b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI "))
 _TLS_HANDSHAKE = b"\x16\x03"
 

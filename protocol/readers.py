@@ -31,7 +31,10 @@ MOST_ELEMENTS: Final = 1_000_000
 and Kafka would create an object for each."""
 
 MOST_ANSWERED: Final = 20_000_000
-"""The limit for responses, whose sender the caller chose: Metadata has seven elements per partition with 3 replicas."""
+"""The limit for responses, whose sender the caller chose: Metadata has seven elements per partition with 3 replicas.
+
+Ours, so some three million partitions.
+"""
 
 
 class Budget:

@@ -19,7 +19,10 @@ from proxy.link import Link
 
 CLIENT_ID = "understudy-proxy"
 PATIENCE_S = 30.0
-"""Timeout of the authentication: the client may be gone by then, and the connection must not stay open forever."""
+"""Timeout of the authentication: the client may be gone by then, and the connection must not stay open forever.
+
+The default of request.timeout.ms.
+"""
 _VERSION = 1
 """Version of SaslAuthenticate, which every broker since 2.2 supports."""
 _RENEWED_AT = 0.85

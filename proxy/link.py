@@ -12,7 +12,7 @@ from protocol.codec import BadFrameSize, FrameReader
 _MOST_BYTES = 2**31 - 1
 """Largest response: a frame's buffer grows with the bytes that arrive, so an announced size takes no memory."""
 _CONNECT_PATIENCE_S = 10.0  # below the 30 s for which clients wait for a response
-_JOIN_BELOW_BYTES = 16 * 1024  # copying less is cheaper than a further call of the system
+_JOIN_BELOW_BYTES = 16 * 1024  # copying less is cheaper than a further call of the system; ours, its order counts
 
 
 class Link(asyncio.BufferedProtocol):

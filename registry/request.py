@@ -15,7 +15,7 @@ from registry.state import AVRO, Schema, references_of
 MOST_BYTES = 8 * 1024 * 1024  # as for the control plane
 _MOST_CHARACTERS = 1_000_000
 """Most characters of a schema: the default size limit of a request to a broker."""
-_MOST_NUMBER = 2**31 - 1
+_MOST_NUMBER = 2**31 - 1  # Java's Integer.MAX_VALUE
 _MOST_DIGITS = 10  # of 2^31 - 1
 GLOBAL = "__GLOBAL"
 EMPTY = "__EMPTY"

@@ -50,7 +50,10 @@ _UNKNOWN_MS = 15_000
 """How long groups may take to form, or to commit for the first time, until they do not count any more."""
 _LOOK_MS = 250  # arbitrary: virtual time, short beside _SETTLED_MS
 _COLLECT_S = 60
-"""Virtual time between two garbage collections: when they happen may have an effect on a program."""
+"""Virtual time between two garbage collections: when they happen may have an effect on a program.
+
+Ours, as each costs real time.
+"""
 _MOST_CLOSES = 20  # arbitrary: more connections than a process closes in turn
 _HARMLESS: Mapping[tuple[str, type], str] = {
     ("MessageAccumulator._pop_batch.<locals>.cb", KeyError): "aiokafka drops a batch twice when its producer has failed"

@@ -16,7 +16,10 @@ from simulator.share_lives import SHARE_WRITES_LAST_MS
 _LOGS = GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 _NEAR_LAST = 32_765  # one below the last epoch that clients get (transactions A.3)
 _LOOK_MS, _MOST_LOOKS = 20, 300
-"""Interval between the looks whether a transaction is held at the last epoch, and the most looks."""
+"""Interval between the looks whether a transaction is held at the last epoch, and the most looks.
+
+Ours, six seconds in all, longer than a transaction lasts.
+"""
 
 
 class CoordinatorFaults:

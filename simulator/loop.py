@@ -24,7 +24,10 @@ Arbitrary, far more than a run needs between two pauses.
 """
 _TIMELESS_TURNS, _TURN_S = 2_000, 200e-6
 """Iterations without a pause that take no time, and how long a further one takes: a program that polls in a busy loop,
-as the producer of aiokafka does at times, goes on when its timers are due."""
+as the producer of aiokafka does at times, goes on when its timers are due.
+
+Ours: fewer would let time pass in honest work, more would only take real time.
+"""
 _SHORTEST_S = 10e-6
 """The shortest delay above 0. What floats leave over of a time to wait would not advance the clock: who waits for the
 rest would spin."""

@@ -65,7 +65,10 @@ Two minutes in all, after which a copier hangs.
 """
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
-"""Fetch rounds of the share group's last member: how many without records end it, and the most."""
+"""Fetch rounds of the share group's last member: how many without records end it, and the most.
+
+Ours, six seconds, longer than a lock; and three minutes.
+"""
 KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD, RELEASE, WORLD, STREAMS, COORDINATORS)
 """Optional kinds of a run: members of groups of these protocols, followers that fall behind, an administrator,
 clients that break further rules, transactions that are held between their steps, other features and releases,

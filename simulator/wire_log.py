@@ -27,7 +27,7 @@ KEPT: Final = frozenset(
     }
 )
 """The APIs of which requests are kept: those that have an effect."""
-_MOST_BYTES = 2**31 - 1
+_MOST_BYTES = 2**31 - 1  # the largest size of a frame
 
 
 class Exchange(NamedTuple):

@@ -56,7 +56,7 @@ _RETIRED_DIRECTORY = re.compile(r"[a-zA-Z0-9._-]*-\d+\.[0-9a-f]{32}-(delete|stra
 _OWN_DIRECTORIES = frozenset({RESTORING, REPLACING, RESTORED, LOADING, "remote-log-index-cache"})
 # Written by operating systems into any directory. Never read, never removed, no reason to refuse.
 SYSTEM_ENTRIES = frozenset({"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"})
-_MAX_NAMED = 5  # in an error message
+_MAX_NAMED = 5  # in an error message; what fits on a line
 
 
 def segment_part(name: str) -> tuple[int, str] | None:

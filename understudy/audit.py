@@ -11,8 +11,8 @@ PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
 DEFAULT_PAUSE_S = "10"
-_LONGEST_PAUSE_S = 86_400  # a day
-_LONGEST_BUCKET_S = 31_622_400  # a leap year
+_LONGEST_PAUSE_S = 86_400  # a day; ours, who waits longer starts it from a timer
+_LONGEST_BUCKET_S = 31_622_400  # a leap year: with more, all is in one bucket
 
 
 def _check_follow(parser: Parser, arguments: Namespace) -> None:

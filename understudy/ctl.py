@@ -36,7 +36,7 @@ REPEATS = {
     "follow": "print new rows as they arrive, until Ctrl-C; with --json, one document per line",
 }
 EVERY = "pause of --watch (2s) and --follow (500ms)"
-_LONGEST_MS = 86_400_000  # a day
+_LONGEST_MS = 86_400_000  # a day, as for `audit`
 RECORDS, RUNS = "scenario record", "scenario run"
 DESCRIBED = ("topics show", "groups show", "transactions show")
 """Verbs that Kafka's own tools call `describe`."""

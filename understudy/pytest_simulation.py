@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from understudy.simulation import Simulation
 
 MARKER = "kafka_simulation"
-_SEEDS = 20  # runs of one test; `--simulation-seeds` has more
+_SEEDS = 20  # runs of one test; `--simulation-seeds` has more; ours, some seconds
 
 
 class Waiting:

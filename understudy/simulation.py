@@ -30,8 +30,8 @@ from understudy.judging import Conformance, findings_of_client_logs, judge
 from understudy.results import JournalEntry, Record, Written
 from understudy.transport import Address, AsyncTransport
 
-_PAUSE_S = 0.1  # of virtual time, between two looks
-_SHOWN = 5  # records in an error message
+_PAUSE_S = 0.1  # of virtual time, between two looks; ours, short beside what is waited for
+_SHOWN = 5  # records in an error message; ours, what fits on a line
 _BATCH = 1_000  # arbitrary: records that are read at once
 _MISSING, _CONFLICT = 404, 409
 _STORY = 20_000  # all lines that a trace keeps

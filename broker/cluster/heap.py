@@ -20,7 +20,10 @@ _KEPT_MS = 5000
 Arbitrary, longer than a reset between two tests.
 """
 _KEPT_BYTES = 128 * 1024 * 1024
-"""The most that glibc keeps free at the end of its heap."""
+"""The most that glibc keeps free at the end of its heap.
+
+Ours, what a test of large records writes, and no more than a small machine can spare.
+"""
 _MMAP_BYTES = 32 * 1024 * 1024
 """The maximum of M_MMAP_THRESHOLD on 64-bit systems: smaller blocks come from the heap."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h

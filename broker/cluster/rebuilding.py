@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FEW_PARTITIONS = 500
-"""The number of partitions that are rebuilt in about 20 ms."""
+"""The number of partitions that are rebuilt in about 20 ms: ours, a pause that no client notices."""
 
 
 class AsItWas:

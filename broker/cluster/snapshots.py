@@ -34,7 +34,7 @@ from storage.ownership import LOCK, RESTORING, SYSTEM_ENTRIES, foreign_entries
 _MARKER = "understudy-snapshots"
 """A file that marks the folder of snapshots as Understudy's."""
 _PIECE_BYTES = 1024 * 1024
-"""What is in memory of a file at once while it is copied."""
+"""What is in memory of a file at once while it is copied: ours, few calls and little memory."""
 
 
 class CannotKeep(Exception):

@@ -45,7 +45,10 @@ Arbitrary, as reports are read soon after a test, and memory has to be bounded.
 _CHECKS = 4
 """How often a lease is checked: it ends after at most a quarter more than its time."""
 _LAST_TURNS = 4
-"""Turns of the loop in which the commands that the end has cancelled still send their responses."""
+"""Turns of the loop in which the commands that the end has cancelled still send their responses.
+
+Ours, one would do where nothing else waits.
+"""
 READABLE = frozenset({"report", "journal list", "journal pcap", "metrics"})
 """What can be read of an ended cluster."""
 

@@ -22,7 +22,10 @@ from control_api.answers.overview import (
 from protocol.log_records.transaction import TransactionState
 
 _MOST = 20
-"""Rows of each list: the overview is one page of the console, and each list has a command of its own."""
+"""Rows of each list: the overview is one page of the console, and each list has a command of its own.
+
+Ours, what fits on a screen with the other lists.
+"""
 _MOST_CLIENTS = 200  # one is a line here, and has no command of its own; arbitrary
 _REFUSALS_MS = 15 * 60_000
 """As long as Kafka's longest transaction by default: a refusal explains what is open now."""

@@ -43,7 +43,10 @@ _MOST_SUBJECTS = 50  # as many as in a list of refusals
 _MOST_NAMES = 20
 """The maximum number of hints about names that do not exist: arbitrary, more would not be read."""
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
-"""The number of transactional ids drawn, and of requests in each diagram; one group or producer is drawn too."""
+"""The number of transactional ids drawn, and of requests in each diagram; one group or producer is drawn too.
+
+Ours, what is read of a failed test, and a screen for each.
+"""
 _A_TIME_FROM = 10**11
 """In milliseconds, in 1973: the journal's ``since`` takes smaller numbers for ids of requests."""
 _TIME_OF_DAY = slice(11, 23)  # of 2026-01-31T12:00:00.000: the date is the same in a report

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 _MOMENT_S = 0.1
-"""How long loading the control plane waits for a first client of the brokers, which else would wait for the loading."""
+"""How long loading the control plane waits for a first client of the brokers, which else would wait for the loading.
+
+Ours, more than a test that waits for the start needs to connect.
+"""
 
 
 class ControlOptions(Protocol):

@@ -30,7 +30,7 @@ from protocol.types import uuid_text
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
-_MOST_NAMED, _MOST_PLACES = 4, 3  # members and partitions in one sentence; the rest is counted
+_MOST_NAMED, _MOST_PLACES = 4, 3  # members and partitions in one sentence; the rest is counted; ours, for one line
 _LATEST, _NOTHING_COMMITTED = -1, -1
 _READ_COMMITTED = 1
 

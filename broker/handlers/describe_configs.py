@@ -117,6 +117,7 @@ def _bad(message: str) -> KafkaError:
 
 
 def _check_own_id(name: str, ctx: RequestContext, alternative: str) -> None:
+    """Refuse what is no number, then what is not this broker's (core C.4 A5 has the same for alterations)."""
     broker_id = as_broker_id(name)
     if broker_id is None:
         raise _bad(f"Broker id must be an integer, but it is: {name}")

@@ -11,7 +11,7 @@ from storage.checkpoints import META_PROPERTIES, decode_properties, node_id_of
 from storage.ownership import REPLACING, RESTORED
 
 MOST_ID = 2**31 - 1
-MOST_BROKERS = 1000  # each has listeners, so descriptors
+MOST_BROKERS = 1000  # each has listeners, so descriptors; ours, more than any cluster of Kafka has
 MOST_CONTROLLERS = 9  # more than any quorum needs
 FIRST_CONTROLLER = 3000
 """Id of the first of several controllers, as in the test clusters of Kafka itself."""

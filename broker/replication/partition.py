@@ -36,7 +36,10 @@ class OffsetsMoved(NamedTuple):
 
 
 _REPLICATION_BYTES = 8 * 1024 * 1024
-"""Read in one piece: a follower that was held may have gigabytes to copy."""
+"""Read in one piece: a follower that was held may have gigabytes to copy.
+
+Ours, few reads and bounded memory.
+"""
 
 
 def _never(_broker_id: int) -> bool:

@@ -12,7 +12,7 @@ LINES = 100
 """The maximum of lines in one window; the rest is counted."""
 WINDOW_MS = 1000  # a second with a hundred lines can still be read
 CLOSED = "connection closed"
-_MOST_CLOSED = 20  # the newest, for explanations
+_MOST_CLOSED = 20  # the newest, for explanations; ours, what a report can show
 RESETS_WINDOW_MS = 60_000
 """One line counts the connections in this time that were reset before they were accepted: health checks, port scans."""
 

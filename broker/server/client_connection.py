@@ -38,7 +38,8 @@ _PROGRESS_BYTES = (
     64 * 1024
 )  # an incomplete frame that grows by so much has not stalled; ours, for links of 2 KB a second
 _TURN_US = 2000  # for which one client with many queued requests is served before others; ours: more is noticed
-_JOIN_BELOW_BYTES = 64 * 1024  # copying less is cheaper than a further call of the system
+_JOIN_BELOW_BYTES = 64 * 1024
+"""Copying less is cheaper than a further call of the system: ours, its order counts."""
 _TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, to read a request sent directly after this one
 _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 

@@ -26,12 +26,18 @@ SPARE = 8
 Arbitrary, as several clients may connect in one turn.
 """
 _MOMENTARY = 24
-"""Descriptors for files that are open for a moment: a checkpoint of each directory, an answer of the control plane."""
+"""Descriptors for files that are open for a moment: a checkpoint of each directory, an answer of the control plane.
+
+Ours, more than are open at a time.
+"""
 _MOST_FILES = 512
 """Open log files of a broker: files beyond that are closed, the one used longest ago first, and opened again."""
 _MOST_CONTROL = 256
-"""Connections to the control plane: tests that share a process have one or two each."""
-_WARNED_EVERY_MS = 10_000  # a warning for each refused connection would fill the log
+"""Connections to the control plane: tests that share a process have one or two each.
+
+Ours, for as many test processes as a machine runs.
+"""
+_WARNED_EVERY_MS = 10_000  # a warning for each refused connection would fill the log; ours, six lines a minute
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,5 +123,5 @@ PER_BROKER = UpdateMode.PER_BROKER
 WHEN_SET = Visibility.WHEN_SET
 PLUGIN = Visibility.PLUGIN
 
-MAX_INT = 2**31 - 1
-MAX_LONG = 2**63 - 1
+MAX_INT = 2**31 - 1  # Java's Integer.MAX_VALUE
+MAX_LONG = 2**63 - 1  # Java's Long.MAX_VALUE

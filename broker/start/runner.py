@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 _log = Logger(__name__)
 EXIT_CANNOT_START = 1
 _FIRST_CLIENTS_S = 0.1
-"""For so long after the start, clients go before imports that can wait."""
+"""For so long after the start, clients go before imports that can wait.
+
+Ours, more than a test that waits for the start needs to connect.
+"""
 _REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
 
 

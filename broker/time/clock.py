@@ -18,7 +18,8 @@ from broker.time.timers import Rhythm, Timer, Timers, pending_calls_of
 from broker.time.wakeups import Wakeup
 
 T = TypeVar("T")
-_TURNS_BETWEEN = 64  # turns of the loop in a push between two checks whether its caller has given up
+_TURNS_BETWEEN = 64
+"""Turns of the loop in a push between two checks whether its caller has given up: ours, microseconds each."""
 # Parts of one request that run concurrently; arbitrary, so that a large request does not make thousands of tasks.
 _TOGETHER = 100
 

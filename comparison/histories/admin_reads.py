@@ -21,7 +21,7 @@ from protocol.messages.list_partition_reassignments import (
 )
 
 TOPICS = 2  # ConfigResource.Type, as below: brokers and their loggers
-BROKERS = (4, 8)
+BROKERS = (4, 8)  # ConfigResource.Type BROKER and BROKER_LOGGER
 
 
 def _own_groups(target: Target, answer: Any) -> Any:

@@ -17,7 +17,7 @@ from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 PARKED_AFTER_S = 0.3
-"""A JoinGroup without a response by then waits for other members."""
+"""A JoinGroup without a response by then waits for other members: ours, many times what a response takes."""
 PATIENCE_S = 5.0  # ours: more than a request takes that does not wait
 _BASE64_DIGITS, _DIGITS = 22, 36  # of a UUID as Kafka's ``Uuid`` writes it, and as Java's ``UUID``
 

@@ -32,7 +32,10 @@ OF_A_TRANSACTION = {"init_producer", "add_partitions", "add_offsets", "end_trans
 WRONG_ONE_IN = 14
 """One step in so many goes to any broker: ours, as most must reach their leader to have an effect."""
 FIRST_EPOCH = 4
-"""Leader epoch of the internal topics when histories begin; it appears in markers."""
+"""Leader epoch of the internal topics when histories begin; it appears in markers.
+
+Ours, as all clusters are brought to it.
+"""
 
 
 def spread(steps: Sequence[Step], seed: object, brokers: int) -> list[Step]:

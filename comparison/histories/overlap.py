@@ -29,15 +29,24 @@ from protocol.client.sasl import AuthenticationError
 from protocol.messages.describe_cluster import DescribeClusterRequest
 
 QUIET_S = 0.05
-"""A cluster is quiet when nothing has arrived for so long."""
+"""A cluster is quiet when nothing has arrived for so long: ours, several times what a response takes."""
 LAST_QUIET_S = 0.3
-"""The same at the end of a script: what has not arrived by then waits."""
+"""The same at the end of a script: what has not arrived by then waits.
+
+Ours, six times QUIET_S.
+"""
 ANSWERED_WITHIN_S = 1.5
-"""Limit of the time in which a request that need not wait is answered."""
+"""Limit of the time in which a request that need not wait is answered: ours, for a busy machine."""
 NEARLY_OVER_MS = 200
-"""A wait that ends within so long is waited for: whether a step comes before or after its end is chance."""
+"""A wait that ends within so long is waited for: whether a step comes before or after its end is chance.
+
+Ours, longer than the steps between two looks take.
+"""
 LONG_MS = 5_000
-"""From here on a request is not waited for at the end of a script."""
+"""From here on a request is not waited for at the end of a script.
+
+Ours, longer than any wait of a script but the long ones.
+"""
 SOON_S = 0.5
 """What was queued behind a wait that is over is served within so long."""
 AT_ITS_END, THEN = "at the end of its wait", "then"

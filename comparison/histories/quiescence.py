@@ -37,7 +37,7 @@ TIMEOUT_S = 8.0
 _NAMES = 40
 """Groups and ids that reach every coordinator of the few partitions that the clusters' internal topics have."""
 STUCK_ALIKE_S = 1.5
-"""Markers that a partition accepts are written within milliseconds."""
+"""Markers that a partition accepts are written within milliseconds: ours, a hundred times that."""
 ALIKE_WITHIN_S = 0.5
 """How long clusters may differ in what follows a response: ours, as it mostly takes milliseconds."""
 _POLL_S = 0.01  # short beside ALIKE_WITHIN_S

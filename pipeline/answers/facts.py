@@ -19,7 +19,7 @@ _IDS: Final = {"Metadata": 10}
 """API -> first version in which topics have ids."""
 _SET, _DELETE = 0, 1
 _TOPIC: Final = "2"
-_BROKER: Final = 4
+_BROKER: Final = 4  # ConfigResource.Type, below too
 _GROUP: Final = 32
 _AT_ONCE: Final = frozenset({"committed offset", "share start"})
 """Kinds that a coordinator both writes and reports, so that its reads do not lag."""

@@ -22,7 +22,10 @@ from pipeline.directory import Paths
 from pipeline.reading import read_journal
 
 _JUMP_MS: Final = 3_600_000
-"""If the cluster's clock was advanced by more, committed offsets may have expired."""
+"""If the cluster's clock was advanced by more, committed offsets may have expired.
+
+Ours, far below the default of offsets.retention.minutes, a week.
+"""
 _PER_GROUP: Final = ("heartbeat_interval_ms", "acceptable_recovery_lag", "task_offset_interval_ms")
 """Fields of heartbeat responses that are the same for all members of a group while its configuration is unchanged."""
 

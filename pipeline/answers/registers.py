@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from pipeline.answers.calls import Fault
 
-LAG_US: Final = 5_000_000  # how long another broker may still have old metadata
+LAG_US: Final = 5_000_000  # how long another broker may still have old metadata; ours, far more than it takes
 ANY: Final = object()
 """A value that the journal does not contain."""
 _ABSENT: Final = object()

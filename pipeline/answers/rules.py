@@ -9,7 +9,7 @@ _KIND: Final = "answer-value"
 _TOPIC: Final = 2
 _DYNAMIC_SOURCES: Final = (2, 3)
 """DYNAMIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG: broker configurations that change at run time."""
-_DEFAULT_SOURCE: Final = 5
+_DEFAULT_SOURCE: Final = 5  # DEFAULT_CONFIG
 _ITERATIONS: Final = range(4096, 16385)
 """Iterations of SCRAM credentials that AlterUserScramCredentials accepts."""
 _OWN_SOURCES: Final = (7, 8)

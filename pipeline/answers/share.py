@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 
-ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4  # AcknowledgeType
 _CLOSES: Final = -1
 _MOST_OFFSETS: Final = 100_000
 """Longer ranges are not checked offset by offset: one acknowledgement may name 2^63 of them."""

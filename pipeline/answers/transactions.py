@@ -8,9 +8,12 @@ from typing import Final, NamedTuple
 from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 
 _EXPIRED_MS: Final = 3_600_000
-"""If the cluster's clock was advanced by more, a transaction may have timed out, or its id may have expired."""
+"""If the cluster's clock was advanced by more, a transaction may have timed out, or its id may have expired.
+
+Ours, more than transaction.max.timeout.ms, and less than an id is kept.
+"""
 _LAST_EPOCH: Final = 32_000
-"""Near the last epoch a transactional id gets a new producer id."""
+"""Near the last epoch a transactional id gets a new producer id: ours, some hundreds below it."""
 _IMPLICIT: Final = 5
 """Version of EndTxn since which Produce adds partitions itself (KIP-890): the next transaction may have started."""
 _BATCHED: Final = 4

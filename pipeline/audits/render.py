@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from pipeline.audits.findings import Finding, Report
 from pipeline.rendering.text import counted, grid, size_text, wrapped
 
-_ROWS_OF_A_TABLE: Final = 10  # of one finding; `--json` has them all
+_ROWS_OF_A_TABLE: Final = 10  # of one finding; `--json` has them all; ours, examples are enough
 _COUNTED: Final = ("topic", "partition", "batch", "record")
 _UNFIT: Final = {code: None for code in range(32) if code not in (9, 10, 13)}  # control characters that XML forbids
 

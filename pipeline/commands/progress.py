@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 LINE_EVERY_S: Final = 10.0
-"""Seconds between progress lines if stderr is not a terminal."""
+"""Seconds between progress lines if stderr is not a terminal.
+
+Ours, a log that stays short and shows that it goes on.
+"""
 
 
 class Progress:

@@ -15,7 +15,7 @@ from pipeline.rendering.plots import Picture
 from pipeline.rendering.text import counted, grid, wrapped
 
 _ROWS_OF_A_TABLE: Final = 40  # more APIs than a client uses
-_ROWS_OF_AN_INVARIANT: Final = 5  # examples
+_ROWS_OF_AN_INVARIANT: Final = 5  # examples; ours, `--json` has all
 _CHANGED: Final = ("kind", "part", "software", "subject", "before", "now")
 _UNFIT: Final = {code: None for code in range(32) if code not in (9, 10, 13)}  # control characters that XML forbids
 _LEFT_OUT: Final = ("software", "software_version")

@@ -30,7 +30,7 @@ _MOST_STEPS: Final = 16 * _LANE_RECORDS
 """Steps of a lane before its batch is walked record by record."""
 _LEAST_SIZE: Final = 6
 """Minimum size of a record's fields, each of one byte."""
-_WINDOW_BYTES: Final = 4096  # in which a lane looks for its first record
+_WINDOW_BYTES: Final = 4096  # in which a lane looks for its first record; ours, longer than most records
 _HOPS: Final = 4
 """Consecutive plausible records that are required before a lane starts: fewer meet by chance."""
 

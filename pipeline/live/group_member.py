@@ -15,7 +15,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReques
 
 _JOINING, _LEAVING = 0, -1
 _REBALANCE_TIMEOUT_MS: Final = 60_000  # longer than a batch of the command takes
-_PATIENCE_S: Final = 30.0  # with a coordinator that loads or moves
+_PATIENCE_S: Final = 30.0  # with a coordinator that loads or moves; request.timeout.ms of Kafka's clients
 _PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 _TOO_OLD: Final = "--group needs brokers with the consumer protocol of KIP-848, Kafka 4.0 or newer"
 _NO_ID: Final = str(UUID(int=0))

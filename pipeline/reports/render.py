@@ -9,7 +9,7 @@ from pipeline.rendering.plots import Picture
 from pipeline.rendering.text import grid, wrapped
 from pipeline.reports.answers import Answer, Report
 
-_ROWS_OF_A_TABLE: Final = 20  # `--json` has them all
+_ROWS_OF_A_TABLE: Final = 20  # `--json` has them all; ours, a screen
 _NOTHING: Final = "no rows"
 
 

@@ -19,7 +19,7 @@ from pipeline.values.columns import Schemas
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMES_SHOWN: Final = 5  # in an error message
+_NAMES_SHOWN: Final = 5  # in an error message; what fits on a line
 _TOPIC_RESOURCE: Final = 2
 _OF_SETTINGS: Final = ("TopicRecord", "RemoveTopicRecord", "ConfigRecord")
 

@@ -19,7 +19,10 @@ PRODUCERS: Final = (
     "producer_id", "producer_epoch", "sequence", "is_transactional", "is_control", "batch_base_offset",
 )  # fmt: skip
 FILE_BYTES: Final = 256 << 20
-"""Arrow data per file: 50 to 250 MB when compressed."""
+"""Arrow data per file: 50 to 250 MB when compressed.
+
+Ours, what engines read as one task.
+"""
 ROW_GROUP_ROWS: Final = 128 * 1024  # of small records some ten MB: what a reader of Parquet skips or loads as a whole
 ROW_GROUP_BYTES: Final = 64 << 20
 """Arrow data per row group, which writers and readers hold in memory: arbitrary, four to a file."""

@@ -27,7 +27,7 @@ from protocol.topic_names import complaint_of
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20  # arbitrary, large so that few requests are needed, and held in memory
 _PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
-_MOST_THROTTLED: Final = 100  # times in turn: a quota that is never met again is an error
+_MOST_THROTTLED: Final = 100  # times in turn: a quota that is never met again is an error; ours
 _MOVING: Final = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -21,7 +21,7 @@ PROTOBUF: Final = "PROTOBUF"
 JSON: Final = "JSON"
 LIBRARIES: Final = {AVRO: ("fastavro",), PROTOBUF: ("grpc_tools", "google.protobuf"), JSON: ("jsonschema",)}
 SUFFIXES: Final = {".avsc": AVRO, ".proto": PROTOBUF, ".json": JSON}
-_PATIENCE_S: Final = 60  # for protoc, which reads every schema of an export
+_PATIENCE_S: Final = 60  # for protoc, which reads every schema of an export; ours, as it takes seconds
 _MAIN: Final = "schema.proto"
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pipeline.values.formats import AVRO, Schema
 
 _PATIENCE_S: Final = 30  # as long as Kafka's clients wait for a response
-_MOST_DEEP: Final = 32  # references of references: a circle would not end
+_MOST_DEEP: Final = 32  # references of references: a circle would not end; ours, no schema has so many
 _NOT_FOUND: Final = 404
 
 

@@ -49,8 +49,12 @@ _LZ4_HIGHEST_LEVEL: Final = 12  # of the C library; Kafka's Java one takes up to
 _FIRST_GUESS: Final = 64 * 1024  # of a decompressed size that is not known: most batches fit
 _OUTPUT_FULL: Final = "failed to write whole buffer"
 """Error text of cramjam for an output buffer that is too small (Rust's WriteZero)."""
-_PIECE: Final = 32 * 1024  # read from a pipe, which holds 64 KiB
-_FLUSHED_AFTER: Final = 4 * 1024 * 1024  # of input; else the stream would hold the whole batch until its end
+_PIECE: Final = 32 * 1024  # read from a pipe: half of what it holds
+_FLUSHED_AFTER: Final = 4 * 1024 * 1024
+"""Of input; else the stream would hold the whole batch until its end.
+
+Ours, little memory, and a flush costs little beside so much.
+"""
 _DESCRIPTORS: Final = Path("/dev/fd")
 _MOST_SNAPPY_GROWTH: Final = 64
 """A copy element of snappy takes at least two bytes and yields at most 64."""

@@ -11,7 +11,7 @@ from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRespon
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from simulator.clients.client import RETRIABLE, Client, Lost, World, first_error
 
-UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3  # FeatureUpdate.UpgradeType
 METADATA_VERSION, SHARE_VERSION = "metadata.version", "share.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 _CHANGED = {"metadata.version": (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)}

@@ -20,7 +20,7 @@ from simulator.clients.producer import TIMEOUT_MS, Membership, Producer
 GROUP_PROBER = f"{PROBER}-of-groups"
 _OFFSETS = "__consumer_offsets"
 _MOST_JOINS = 20  # arbitrary: faults end before
-_SLACK_MS = 1_000  # for requests under way
+_SLACK_MS = 1_000  # for requests under way; ours, hundreds of round trips
 _FORGOTTEN = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
 """Errors that a member gets after its session timeout, as a client may whose requests are lost."""
 

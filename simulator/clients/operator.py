@@ -6,7 +6,7 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 from simulator.clients.client import RETRIABLE, Client, Lost
 from simulator.history import Place
 
-_TRIES = 20  # while a leader is away; faults last seconds
+_TRIES = 20  # while a leader is away; faults last seconds; ours, with pauses some seconds
 
 
 class Operator(Client):

@@ -15,7 +15,7 @@ from simulator.clients.consumer import FETCH_WAIT_MS, HEADER_BYTES
 from simulator.deliveries import Lock
 from simulator.history import LATEST_US, Place
 
-GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
+GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4  # AcknowledgeType
 FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 LOCK_MS = 5_000
 """The group's share.record.lock.duration.ms: short, so that locks end within a run."""

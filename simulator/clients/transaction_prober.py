@@ -26,7 +26,7 @@ STRICT = "strict"
 _REFUSED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 _INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
 _NEAR_LAST = 32_765  # one below the last epoch that clients get (transactions A.3)
-_TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300
+_TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300  # ours; two steps go beyond the timeout
 _LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
 """Time after which a transaction must be aborted: its timeout, the coordinator's scan interval, and a margin."""
 

@@ -112,8 +112,8 @@ class Verifications:
 
 # --- sequences, epochs and transactions -------------------------------------------------------------------------------
 
-_MAX_SEQUENCE: Final = 2**31 - 1
-_MAX_EPOCH: Final = 2**15 - 1
+_MAX_SEQUENCE: Final = 2**31 - 1  # an int32
+_MAX_EPOCH: Final = 2**15 - 1  # an int16
 _UNKNOWN_VERSION: Final = -1
 """Version of a transaction whose version is not given (TransactionVersion.TV_UNKNOWN): no marker may have it."""
 

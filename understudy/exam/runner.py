@@ -24,7 +24,10 @@ from understudy.version import __version__
 PLAYS: Final = 3
 """How often a failing scenario is played before it counts as failed: one failure may be the machine's."""
 JOBS: Final = 6
-"""Number of scenarios played in parallel. Most of the time they wait for the library."""
+"""Number of scenarios played in parallel. Most of the time they wait for the library.
+
+Ours, for a machine of few cores.
+"""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14  # lines: what fits below a verdict
 UNSTEERED: Final = "the cluster or the driver did not do what the scenario needs"

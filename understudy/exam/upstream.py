@@ -24,7 +24,7 @@ CREATED_TOPIC: Final = "made"
 """The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
 PATIENCE_S: Final = 120.0  # elections and reassignments of a cluster in use
-REACHED_S: Final = 20.0  # for the first response
+REACHED_S: Final = 20.0  # for the first response; ours, for a cluster far away
 PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 OFFERS: Final = frozenset({"clock"})
 """Steering of scenarios that is available: time passes, although it cannot be advanced."""

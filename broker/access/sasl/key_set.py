@@ -16,7 +16,7 @@ from broker.logs import Logger
 
 _log = Logger(__name__)
 MISSING_MS = 60_000
-"""How long an unknown key id causes no further refresh (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
+"""How long an unknown key id causes no further refresh (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`): Kafka's value."""
 _MOST_MISSING, _LONGEST_ID = 16, 1000
 """The maximum of unknown key ids remembered, and of their length: clients choose the ids freely.
 

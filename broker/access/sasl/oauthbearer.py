@@ -63,7 +63,7 @@ class OAuthBearerExchange:
         return self._options.get(f"{_OPTION}{name}", default)
 
     def _checked(self, claims: Mapping[str, Any]) -> Identity:
-        """Validate the claims. Raises InvalidToken."""
+        """Validate the claims, in no visible order: only a missing scope has its own response. Raises InvalidToken."""
         skew_ms = int(self._options.get(CLOCK_SKEW, "").strip() or "0")
         name = principal_name(claims, self._option("PrincipalClaimName", "sub"))
         expires_ms, issued_ms = time_ms(claims, "exp"), time_ms(claims, "iat")

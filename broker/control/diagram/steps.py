@@ -20,7 +20,7 @@ Arbitrary, more than clients that commit in turn.
 """
 _GAP_MS = 5000
 """The shortest pause that is drawn as a gap: arbitrary, longer than usual poll and heartbeat intervals."""
-_MOST_APPENDS = 3  # drawn of one request; the others are counted in one line
+_MOST_APPENDS = 3  # drawn of one request; the others are counted in one line; ours, more lines hide the requests
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 

@@ -93,7 +93,7 @@ def _departures(source: Watched, name: str, history: GroupHistory, since_ms: int
             yield Sentence(f"{departure(event)}.", event.event != LEFT.kind or event.detail not in _CLOSING)
 
 
-_MOST = 4  # sentences about offsets: the newest
+_MOST = 4  # sentences about offsets: the newest; ours, more are not read
 _OFFSET_EVENTS = frozenset(reason.kind for reason in (OFFSET_LOWERED, *OFFSETS_GONE))
 
 

@@ -11,7 +11,7 @@ from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_fetch import PartitionData, ShareFetchRequest
 
-INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 2**31 - 1
+INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 2**31 - 1  # ShareRequestMetadata
 
 
 class SessionKey(NamedTuple):

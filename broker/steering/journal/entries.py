@@ -17,7 +17,7 @@ from protocol.paths import errors, to_json
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch, begins_with_batch
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-_MOST_BATCHES = 1000  # described of one message; a Fetch of 55 MB may hold a million
+_MOST_BATCHES = 1000  # described of one message; a Fetch of 55 MB may hold a million; ours, more are not read
 _NAMES_OF_TOPICS = frozenset({"name", "topic", "topic_name"})
 _UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError, struct.error)
 _UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")

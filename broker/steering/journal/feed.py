@@ -32,7 +32,8 @@ _BATCH = 64  # entries that are sent together: ours, so that each message costs 
 _BATCH_BYTES = 256 * 1024  # or so many bytes: ours, as they are held in memory until then
 _FLUSH_MS = 50  # how late the newest entry is in its file, at most: ours, before a developer looks
 _ENTRY_BYTES = 300  # of an entry without its messages; an estimate
-_PATIENCE_S = 1.5  # for the writer to end; it reads its pipe to the end without us, too
+_PATIENCE_S = 1.5
+"""For the writer to end; it reads its pipe to the end without us, too: ours, as a stop has to end soon."""
 _PROGRAM = (  # for an interpreter; the self-contained binary has a command instead
     "import sys; sys.path.insert(0, {root!r}); sys.modules['hypothesis'] = sys.modules['rich'] = None; "
     "from broker.steering.journal.writer import main; main()"

@@ -31,7 +31,7 @@ WHOLE_BYTES = 2048
 ANSWERED, BEING_SERVED = "answered", "is being served"
 """Outcomes of a request; any other outcome is the reason why it got no response."""
 ENTRY_BYTES = 300
-"""Bytes that an entry takes beside its messages."""
+"""Bytes that an entry takes beside its messages: an estimate, of a tuple of twelve and its numbers."""
 
 _CHUNKS, _CHUNK_ENTRIES = 16, 1024
 """The least number of chunks of a full journal, whose oldest is dropped as a whole, and the most entries of one.

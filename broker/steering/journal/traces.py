@@ -39,8 +39,8 @@ _log = Logger(__name__)
 _PATH = "/v1/traces"
 _MOST_RECORDS = 100
 """The maximum number of records per request whose headers are read; ``_MOST_BYTES`` bounds decompression."""
-_MOST_BYTES = 1 << 20  # of spans that wait for a collector; older ones are dropped
-_PATIENCE_S = 1.5  # with the collector, at the end of the process
+_MOST_BYTES = 1 << 20  # of spans that wait for a collector; older ones are dropped; ours, thousands of spans
+_PATIENCE_S = 1.5  # with the collector, at the end of the process; ours, as a stop has to end soon
 _CONTEXT = TraceContextTextMapPropagator()
 _CONTEXT_HEADERS = frozenset(_CONTEXT.fields)
 

@@ -8,7 +8,7 @@ from typing import Any
 from comparison.histories.drawing.pieces import SETTINGS, TOPICS, Pieces
 from protocol.apis import ApiKey
 
-LISTED_BY_STATE, LISTED_BY_TYPE = 4, 5
+LISTED_BY_STATE, LISTED_BY_TYPE = 4, 5  # versions of ListGroups (KIP-518, KIP-848)
 
 
 class Administration(Pieces):

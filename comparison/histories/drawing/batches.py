@@ -10,8 +10,8 @@ from comparison.histories.drawing.pieces import SETTINGS, Pieces
 from protocol.apis import ApiKey
 
 NAMES = ("t0", "t1", "t2", "t.a", "t_a", "T0")
-BAD_NAMES = ("=", "=.", "=..", "=a b", "=" + "x" * 250, "tä")
-TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
+BAD_NAMES = ("=", "=.", "=..", "=a b", "=" + "x" * 250, "tä")  # 250: one more than a name may have
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32  # ConfigResource.Type
 FACTOR_MAY_CHANGE_SINCE = 1
 VALUES: Mapping[int, Mapping[str, Sequence[str]]] = {
     TOPIC: SETTINGS,

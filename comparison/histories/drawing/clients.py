@@ -15,7 +15,7 @@ from protocol.apis import ApiKey
 UNLISTED = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (0, 0), ApiKey.PUSH_TELEMETRY: (0, 0)}
 """APIs that a broker without a metrics plugin serves, but does not list."""
 INSTANCES = ("a", "a", "a", "b", "n0", "n0", "n1")
-METRICS, GROUP = 16, 32
+METRICS, GROUP = 16, 32  # ConfigResource.Type
 NAMES = ("s0", "s0", "s1", "s2")
 SHORT = ("100", "101")
 LONG = ("300000", "200000", "3600000", "150000")
@@ -68,7 +68,7 @@ BODIES = ("otlp", "otlp", "otlp", "empty", "garbage", "cut", "longer")
 OF_GROUPS = {"consumer.session.timeout.ms": "46000", "share.auto.offset.reset": "earliest", "no.such.setting": "1"}
 STATES = ("Ongoing", "Empty", "CompleteCommit", "CompleteAbort", "PrepareCommit", "Dead", "ongoing", "Wondering", "")
 PATTERNS = ("{own}.*", "{own}x0", ".*x1", "", ".*", "x", "(", "[", None, None)
-FIRST_NAMED, FIRST_NAMED_TARGET = 3, 5
+FIRST_NAMED, FIRST_NAMED_TARGET = 3, 5  # versions of ApiVersions (KIP-511, KIP-1242)
 FIRST_WITH_DURATION, FIRST_WITH_PATTERN = 1, 2
 
 

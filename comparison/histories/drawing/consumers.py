@@ -12,7 +12,7 @@ GROUP, OTHER = "k0", "k1"
 CONSUMERS = ("C0", "C1", "C2")
 INSTANCES = ("iA", "iB")
 REGEXES = ("^t.*", "^t(0|1)", "^t1", "", "[", "^none")
-REGEX_SINCE, STATIC_SINCE = 1, 5
+REGEX_SINCE, STATIC_SINCE = 1, 5  # versions of ConsumerGroupHeartbeat (KIP-848) and JoinGroup (KIP-345)
 OWNED = (None, None, "all", "all", "none", "more")
 
 

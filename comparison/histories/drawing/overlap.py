@@ -10,7 +10,7 @@ from typing import Any
 from comparison.histories.step_request import Step
 
 CONNECTIONS = ("0", "1", "2", "3")
-SHORT_MS, LONG_MS = 600, 60_000
+SHORT_MS, LONG_MS = 600, 60_000  # waits that end within a script, and that do not
 WAITING = {"fetch", "fetch_session", "share_fetch"}
 ALONE = {"restart", "wait", "share_member_ends", "disconnect"}
 """Steps that need the clusters for themselves."""

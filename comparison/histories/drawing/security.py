@@ -23,7 +23,7 @@ ODD_ENTITIES: tuple[list[list[str | None]], ...] = (
 )
 EXACT, DEFAULT, ANY_NAME = 0, 1, 2
 FEATURES = ("transaction.version", "group.version", "share.version", "streams.version", "metadata.version")
-FILTER_ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
+FILTER_ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4  # PatternType, and the first of each other code
 
 
 class Security(Pieces):

@@ -10,8 +10,8 @@ from protocol.apis import ApiKey
 
 GROUP, OTHER = "h0", "h1"
 SHARERS = ("S0", "S1", "S2", "S3")
-GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)  # AcknowledgeType
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # of an int32 and an int64
 TYPES: tuple[list[int], ...] = (
     [ACCEPT], [ACCEPT], [ACCEPT], [RELEASE], [RELEASE], [REJECT], [GAP],
     [ACCEPT, RELEASE], [RELEASE, REJECT, ACCEPT], [ACCEPT, GAP], [RENEW], [RENEW, ACCEPT],
@@ -34,6 +34,7 @@ QUEUES = (QUEUE, QUEUE, QUEUE, QUEUE, "t2", "=outside-the-prefix", "=__internal"
 ACQUIRE_MODE_SINCE = RENEW_SINCE = 2
 USERS = ("alice", "bob")
 TOPIC_RESOURCE, GROUP_RESOURCE, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 3, 4, 2, 3
+"""Of ACLs (`protocol.acls`), below too."""
 ALL, READ, DELETE, ALTER, DESCRIBE, CONFIGS = 2, 3, 6, 7, 8, (10, 11)
 
 

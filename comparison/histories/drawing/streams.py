@@ -37,7 +37,7 @@ SETTINGS: dict[str, tuple[str | None, ...]] = {
     "streams.session.timeout.ms": ("45000", "60000", "1"),
     "streams.no.such": ("1",),
 }
-COMMIT_OF_MEMBERS, FETCH_OF_MEMBERS = 9, 9
+COMMIT_OF_MEMBERS, FETCH_OF_MEMBERS = 9, 9  # versions of OffsetCommit and OffsetFetch with member epochs (KIP-848)
 
 
 class Streams(Pieces):

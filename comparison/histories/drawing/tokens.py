@@ -13,9 +13,11 @@ WHO = ("alice", "alice", "bob", "carol", "admin")
 """Users of the steps. Admin is a super user; dave can log in, but only others create tokens for him."""
 MINUTE_MS = 60_000
 LIFETIMES_MS = (-1, -1, 0, -7, 5 * MINUTE_MS, 1440 * MINUTE_MS, 90 * 1440 * MINUTE_MS, 2**63 - 1, -(2**63))
+"""Below and above the broker's limits, a day to renew and a week in all."""
 PERIODS_MS = (-1, 0, -7, 10 * MINUTE_MS, 600 * MINUTE_MS, 30 * 1440 * MINUTE_MS, 2**63 - 1, -(2**63))
 ODD_PRINCIPALS = (["Group", "staff"], ["user", "alice"], ["", "alice"], ["User", ""], ["User", "*"], ["User", "a:b"])
 USER_RESOURCE, TOKEN_RESOURCE, CREATE_TOKENS, DESCRIBE_TOKENS, DESCRIBE, ALLOW, DENY = 7, 6, 13, 14, 8, 3, 2
+"""Of ACLs (`protocol.acls`)."""
 
 
 class Tokens(Security):

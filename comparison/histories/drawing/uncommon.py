@@ -32,7 +32,7 @@ BATCHES: Sequence[list[list[int]]] = (
     [[0, 2, 2, 1], [1, 4, 0, 2]],
     [[7, 6, 2, 1]],
     [[0, 0, 9, 1]],
-)
+)  # first and last offset, delivery state and count of each
 
 
 class Uncommon(Pieces):

@@ -46,14 +46,17 @@ CODECS: Final = ("none", "none", "gzip")
 SECURITY: Final[Mapping[str, str]] = {"tls": "tls", "password": "sasl_plain"}
 """How clients connect, where not in the clear -> the capability that a library needs for it."""
 RARE: Final = 0.2
-"""Share of the schedules with static members, with automatic commits, with TLS, with passwords."""
+"""Share of the schedules with static members, with automatic commits, with TLS, with passwords.
+
+Ours, some of each in a hundred seeds.
+"""
 LENGTH: Final = (12, 24)  # steps: enough for faults to meet, few to read
 FAULT_SHARE: Final = 0.35  # of the steps: about two steps of clients for each fault
 MET_SHARE: Final = 0.8
-"""Share of the faults after which a step comes that meets them."""
+"""Share of the faults after which a step comes that meets them: ours, as a fault that meets nothing shows nothing."""
 KILL_SHARE: Final = 0.03  # of the steps: in less than half of the schedules
 CLOSED_SHARE: Final = 0.3
-"""Share of the schedules in which the application ends while faults are still there."""
+"""Share of the schedules in which the application ends while faults are still there: ours, some in each ten seeds."""
 
 
 def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:

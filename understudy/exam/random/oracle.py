@@ -16,7 +16,7 @@ from understudy.exam.random.history import History
 
 LOG: Final = "log"
 COLUMNS: Final = ("topic", "partition", "offset", "id", "client", "group_id", "transaction", "what")
-MOST: Final = 3  # examples in a finding
+MOST: Final = 3  # examples in a finding; ours, one line
 _imports = threading.Lock()
 Records = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
 """Topic and partition -> offset and value of the records that a consumer with read_committed receives."""

@@ -15,7 +15,7 @@ DEAD = {"brokers.*.port": 1}
 PRODUCERS, CONSUMERS = 8, 4
 """Several clients, because their random back-offs lead to different results."""
 PATIENCE = 3
-"""Multiple of the usual wait for a consumer, which loses nothing by being late."""
+"""Multiple of the usual wait for a consumer, which loses nothing by being late: ours."""
 SUBSCRIPTIONS = "GetTelemetrySubscriptions"
 SUBSCRIBED_S = 5.0
 """Time within which a library has requested its subscriptions: ours; it asks when it has connected (KIP-714)."""

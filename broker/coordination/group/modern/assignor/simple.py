@@ -13,7 +13,7 @@ from broker.coordination.group.modern.assignor.range import Assignment, Subscrib
 from protocol.java import HashTable, sized_capacity, table_order, uuid_hash
 
 K = TypeVar("K", bound=tuple[UUID, int] | int)
-_MASK = 0xFFFFFFFF
+_MASK = 0xFFFFFFFF  # the 32 bits of Java's int
 Assignable = Mapping[UUID, Collection[int]]
 """Topic id -> the partitions that may be assigned: those that are initialized (groups D.2)."""
 

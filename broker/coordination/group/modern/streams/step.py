@@ -152,7 +152,7 @@ def task_ids(tasks: Tasks) -> list[TaskIds]:
 
 
 def check_tasks(configured: Configured, request: StreamsGroupHeartbeatRequest) -> None:
-    """Raise INVALID_REQUEST for an owned task that does not exist."""
+    """Raise INVALID_REQUEST for an owned task that does not exist (groups E.3.6)."""
     subtopologies = configured.subtopologies or {}
     for ids in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
         for each in ids or ():
