@@ -9,7 +9,10 @@ from pipeline.locations import files_below, is_file, locate, size_of
 from pipeline.segment_reader import Range, read_pieces
 
 _SAMPLED: Final = 16
-"""Segments, the largest ones: they have most of the data."""
+"""Segments, the largest ones: they have most of the data.
+
+Ours, each costs a read.
+"""
 _SAMPLE_BYTES: Final = 256 * 1024  # of the beginning: dozens of batches, from which all are estimated
 _JOURNAL: Final = (".jsonl", ".jsonl.open", ".jsonl.gz")
 

@@ -34,7 +34,7 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
 }
 _TYPES: Final = {ConsumerRecord: "consumer", ShareGroupRecord: "share", StreamsRecord: "streams"}
 _LATER_KINDS: Final = 64
-"""Above all record types that Kafka has or will have soon."""
+"""Above all record types that Kafka has or will have soon: ours, more than twice as many as today."""
 
 
 def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.RecordBatch | None:

@@ -28,7 +28,10 @@ _INT32: Final = struct.Struct(">i").unpack_from
 
 MOST_ELEMENTS: Final = 1_000_000
 """Limit for all arrays and tag sections of one message together. A frame of 100 MB could hold 100 million elements,
-and Kafka would create an object for each."""
+and Kafka would create an object for each.
+
+Ours, far more than a request of a client has.
+"""
 
 MOST_ANSWERED: Final = 20_000_000
 """The limit for responses, whose sender the caller chose: Metadata has seven elements per partition with 3 replicas.

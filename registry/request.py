@@ -12,7 +12,7 @@ from registry.records import Json, compact_json
 from registry.registry import LATEST
 from registry.state import AVRO, Schema, references_of
 
-MOST_BYTES = 8 * 1024 * 1024  # as for the control plane
+MOST_BYTES = 8 * 1024 * 1024  # as for the control plane; its reason is there
 _MOST_CHARACTERS = 1_000_000
 """Most characters of a schema: the default size limit of a request to a broker."""
 _MOST_NUMBER = 2**31 - 1  # Java's Integer.MAX_VALUE

@@ -47,7 +47,10 @@ _SETTLED_MS = 3_000
 Arbitrary, as long as a usual heartbeat interval.
 """
 _UNKNOWN_MS = 15_000
-"""How long groups may take to form, or to commit for the first time, until they do not count any more."""
+"""How long groups may take to form, or to commit for the first time, until they do not count any more.
+
+Ours, longer than a session and a rebalance.
+"""
 _LOOK_MS = 250  # arbitrary: virtual time, short beside _SETTLED_MS
 _COLLECT_S = 60
 """Virtual time between two garbage collections: when they happen may have an effect on a program.

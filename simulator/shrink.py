@@ -5,7 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from simulator.plan import Fault
 
 _QUIET_S = 5.0
-"""Real time after which progress is printed even if no fault could be left out."""
+"""Real time after which progress is printed even if no fault could be left out.
+
+Ours, who waits sees that it goes on.
+"""
 
 
 class Shrinking:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 _MOST_CALLS, _MOST_LINES, _MOST_CHARACTERS = 60, 100, 200  # two screens
 _LATEST_MS = 60_000  # as long as the longest of clients' timeouts
 _BEFORE_US, _AFTER_US = 6_000_000, 3_000_000
-"""How much of the run is drawn before and after the moment."""
+"""How much of the run is drawn before and after the moment.
+
+Ours, a session timeout before, and what follows from it.
+"""
 _WORLD = "faults, the test"
 Lines = Sequence[tuple[int, str, str]]
 

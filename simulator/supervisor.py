@@ -12,15 +12,19 @@ from simulator.network import Network
 from simulator.program import LIBRARIES, SEVERED, Program, Unsimulated, short_path
 
 RESTART_MS = 1_000
-"""Time from the failure of a process until its supervisor starts it again."""
+"""Time from the failure of a process until its supervisor starts it again: ours, a common pause of supervisors."""
 CLEANUP_MS = 5_000
 """Time that the tasks of a process get when its main coroutine has returned: arbitrary, time to close connections."""
 TERMINATION_MS = 30_000
 """Time that a process gets for a clean stop before it is killed, as in Kubernetes."""
 RECOVERY_MS = 60_000
-"""Time within which processes run again after the last fault, or are seen to fail over and over."""
+"""Time within which processes run again after the last fault, or are seen to fail over and over.
+
+Ours, longer than the longest of clients' timeouts.
+"""
 _LOOK_MS = 100  # arbitrary, short beside RESTART_MS
-_MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000  # some rounds of a consumer's or producer's loop; without any, three seconds
+_MOST_EXCHANGES, _MOST_WAIT_MS = 60, 3_000
+"""Some rounds of a consumer's or producer's loop; without any, three seconds: ours."""
 _TOGETHER_MS = (200, 2_000, 8_000)
 """How long a new instance runs beside the old one, of which each replacement has one.
 

@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from zlib import crc32
 
-_KEPT = 20_000  # lines of the end of a run: what leads to a finding; the digest covers all
+_KEPT = 20_000  # lines of the end of a run: what leads to a finding; the digest covers all; ours, some MB
 
 
 @dataclass(slots=True)

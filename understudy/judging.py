@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.errors import ConformanceError
 
-LIMIT_S = 300.0  # ends a judge that hangs; an audit of a test takes seconds
+LIMIT_S = 300.0  # ends a judge that hangs; an audit of a test takes seconds; ours, for a busy machine
 
 
 @dataclass(frozen=True, slots=True)

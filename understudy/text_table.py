@@ -12,7 +12,10 @@ from control_api.spelling import plain
 from control_api.verb import Verb
 
 WIDEST, WIDEST_AT_THE_END = 60, 120
-"""Characters of a cell; the last one of a line moves nothing, and often is a link."""
+"""Characters of a cell; the last one of a line moves nothing, and often is a link.
+
+Ours, two cells and a link beside each other.
+"""
 
 
 def lines(verb: Verb, answer: Any) -> Iterator[str]:

@@ -20,7 +20,7 @@ from protocol.subnets import holds
 
 _MOST_KEPT = 10_000  # cached decisions; beyond that, the cache is cleared; an arbitrary bound
 # Characters of the names in a cached decision: clients choose them freely; usual ones are far shorter.
-_LONGEST_KEPT = 1000
+_LONGEST_KEPT = 1000  # ours
 _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE: frozenset(
         {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.DESCRIBE}

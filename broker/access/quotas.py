@@ -27,7 +27,10 @@ from broker.settings.plugins import QuotaRequest, call
 from control_api.plugins import QUOTA_CALLBACK, is_reference
 
 REQUEST_COST = 0.01
-"""The charge of each request, in percent of a thread's second: 100 us. Measured times would differ between runs."""
+"""The charge of each request, in percent of a thread's second: 100 us. Measured times would differ between runs.
+
+Ours, about what a small request takes.
+"""
 FORGOTTEN_MS = 3_600_000
 """The idle time in ms after which a meter expires (ClientQuotaManager.INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS)."""
 

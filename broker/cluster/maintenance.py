@@ -27,9 +27,15 @@ from storage.log_dir import LogDir
 
 _log = Logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
-"""Bytes that the cleaner reads before other requests are served: a few hundredths of a second."""
+"""Bytes that the cleaner reads before other requests are served: a few hundredths of a second.
+
+Ours, as clients wait for so long.
+"""
 _CLEANER_RESTS_MS = 10
-"""The pause after each piece: the cleaner, in Kafka a thread of its own, takes part of the loop here."""
+"""The pause after each piece: the cleaner, in Kafka a thread of its own, takes part of the loop here.
+
+Ours, so that others are served between two pieces.
+"""
 
 
 def _never() -> int | None:

@@ -13,7 +13,7 @@ from broker.control.problems import unprocessable
 from control_api.reading import Unfit
 
 MOST_BYTES = 8 * 1024 * 1024
-"""A body of the maximum number of records, 10,000, with 800 bytes each."""
+"""A body of the maximum number of records, 10,000, with 800 bytes each: ours, what is parsed at once."""
 _LONG_BYTES = 64 * 1024
 """The size above which a body is parsed in steps."""
 _STEP = 64

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _MOST_STEPS, _MOST_BYTES = 1000, 4 * 1024 * 1024
-"""The newest; half of the largest body that `scenario run` accepts."""
+"""The newest; half of the largest body that `scenario run` accepts: ours, a scenario that is longer cannot be read."""
 
 
 class Done(NamedTuple):

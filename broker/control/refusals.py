@@ -11,7 +11,9 @@ from broker.control.problems import Problem
 from broker.control.request import ControlRequest
 from control_api.answers.common import Refusal
 
-_MOST_SUBJECTS = 50  # ids, groups or producers, the newest: each is explained, which reads its timeline
+_MOST_SUBJECTS = (
+    50  # ids, groups or producers, the newest: each is explained, which reads its timeline; ours, more are not read
+)
 Why = Callable[[ControlRequest], Awaitable[Refusal]]
 
 

@@ -37,7 +37,10 @@ from protocol.paths import errors
 _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
 _HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
-"""Requests that are read for each one shown: most requests of a consumer are polls."""
+"""Requests that are read for each one shown: most requests of a consumer are polls.
+
+Ours, with fewer a quiet consumer would be missing.
+"""
 _SEARCHED_AT_LEAST = 200  # so that a short report does not consist of polls alone
 _MOST_SUBJECTS = 50  # as many as in a list of refusals
 _MOST_NAMES = 20

@@ -17,7 +17,10 @@ MIN_EVICTION_MS = 120_000
 """The idle time after which a session may be evicted, and the age that protects it from consumers (core E.5.8)."""
 MAX_EPOCH = 2**31 - 1  # an int32; 1 comes after it (core E.5.4)
 MOST_INTERESTS = 100_000
-"""The maximum of partitions in all sessions of a broker. Kafka limits only the number of sessions."""
+"""The maximum of partitions in all sessions of a broker. Kafka limits only the number of sessions.
+
+Ours, as each is an object in memory.
+"""
 SESSIONLESS_EPOCH = -1
 INITIAL_EPOCH = 0
 CONSUMER = -1

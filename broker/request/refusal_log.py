@@ -9,12 +9,15 @@ from broker.time.timers import Timer
 
 _log = Logger(__name__)
 LINES = 100
-"""The maximum of lines in one window; the rest is counted."""
+"""The maximum of lines in one window; the rest is counted: ours, as many as can be read in a second."""
 WINDOW_MS = 1000  # a second with a hundred lines can still be read
 CLOSED = "connection closed"
 _MOST_CLOSED = 20  # the newest, for explanations; ours, what a report can show
 RESETS_WINDOW_MS = 60_000
-"""One line counts the connections in this time that were reset before they were accepted: health checks, port scans."""
+"""One line counts the connections in this time that were reset before they were accepted: health checks, port scans.
+
+Ours, a line a minute.
+"""
 
 
 class Closed(NamedTuple):

@@ -3,7 +3,10 @@
 from protocol.errors import ErrorCode, KafkaError
 
 MOST_PARTS = 250_000
-"""The maximum of configs, members, producers or offsets in one response. Kafka has no limit, and runs out of memory."""
+"""The maximum of configs, members, producers or offsets in one response. Kafka has no limit, and runs out of memory.
+
+Ours, as each is an object in memory.
+"""
 
 
 class Allowance:

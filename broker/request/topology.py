@@ -10,7 +10,7 @@ from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 NOT_ASKED = -(2**31)
-"""The value of an authorized-operations field that was not requested."""
+"""The value of an authorized-operations field that was not requested (KIP-430)."""
 
 # The operations of each resource type (core B.3); a bit is set if the principal is allowed.
 _OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {

@@ -40,7 +40,9 @@ _PROGRESS_BYTES = (
 _TURN_US = 2000  # for which one client with many queued requests is served before others; ours: more is noticed
 _JOIN_BELOW_BYTES = 64 * 1024
 """Copying less is cheaper than a further call of the system: ours, its order counts."""
-_TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, to read a request sent directly after this one
+_TURNS_FOR_THE_NEXT = (
+    8  # of the loop, some microseconds each, to read a request sent after this one; ours, more would delay others
+)
 _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 
 

@@ -17,7 +17,10 @@ from broker.time.clock import Clock
 from broker.time.timers import Timer
 
 DEFAULT_HELD_BYTES = 512 * 1024 * 1024
-"""The memory budget if ``queued.max.request.bytes`` is -1, which means no limit in Kafka."""
+"""The memory budget if ``queued.max.request.bytes`` is -1, which means no limit in Kafka.
+
+Ours, five of the largest requests by default.
+"""
 ROOMY_BYTES = 32 * 1024 * 1024
 """While unserved requests take less than this, the buffer of a large frame is allocated before it has arrived."""
 CONNECTION_BYTES = 40 * 1024

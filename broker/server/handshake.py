@@ -17,7 +17,10 @@ from broker.time.clock import soon
 
 _log = Logger(__name__)
 _LINGER_MS = 2000
-"""How long the socket of a refused client stays open for it to read the alert: closing over unread bytes resets."""
+"""How long the socket of a refused client stays open for it to read the alert: closing over unread bytes resets.
+
+Ours, a round trip around the world and more.
+"""
 _NOT_TLS = frozenset({"wrong version number", "http request", "record layer failure", "packet length too long"})
 """OpenSSL's reasons if the first bytes are not those of TLS."""
 _MOST_FAREWELLS = 64

@@ -18,7 +18,10 @@ from broker.time.clock import Clock, Waiter
 _log = Logger(__name__)
 BACKLOG = "socket.listen.backlog.size"
 _SYSTEMS_BACKLOG = max(socket.SOMAXCONN, 4096)
-"""The system lowers it to its own limit (Linux: ``net.core.somaxconn``)."""
+"""The system lowers it to its own limit (Linux: ``net.core.somaxconn``).
+
+4096: the default of Linux.
+"""
 
 
 class BrokerServer(Listening):

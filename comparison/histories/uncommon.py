@@ -115,6 +115,7 @@ def topology(_target: Target, step: Step) -> StepRequest:
         "controller": (ApiKey.UNREGISTER_CONTROLLER, UnregisterControllerRequest(node)),
         "add_voter": (
             ApiKey.ADD_RAFT_VOTER,
+            # Any timeout and port: the node is refused before.
             AddRaftVoterRequest(cluster_id, 1000, node, NO_DIRECTORY, [Listener("CONTROLLER", "localhost", 1)]),
         ),
         "remove_voter": (ApiKey.REMOVE_RAFT_VOTER, RemoveRaftVoterRequest(cluster_id, node, NO_DIRECTORY)),

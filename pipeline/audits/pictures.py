@@ -23,7 +23,7 @@ MOST_BATCHES: Final = 4000  # an SVG of some hundred KB
 MOST_TOPICS: Final = 8  # arbitrary: more shades cannot be distinguished
 COLOURS: Final = {"COMMIT": BLUE, "ABORT": ORANGE, "open": RED}
 _REST: Final = 0.03
-"""Space after the last batch, as a share of the time shown."""
+"""Space after the last batch, as a share of the time shown: ours, as wide as a mark."""
 _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
 
 

@@ -22,11 +22,17 @@ DEFAULT_MB: Final = 256
 _MB: Final = 1 << 20
 _DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
 _PER_GB_S, _PER_BATCH_S, _PER_RECORD_S, _PER_JOURNAL_GB_S = 0.6, 2.5e-6, 4e-7, 25.0
-"""Processor time by which this process decodes: bytes of logs, batches, records if they are needed, journals."""
+"""Processor time by which this process decodes: bytes of logs, batches, records if they are needed, journals.
+
+Estimates of ours, of which only the ratio decides.
+"""
 _START_S: Final = 6.0
-"""Time that Spark takes to start, with its first Python workers, less what this process decodes in the meantime."""
+"""Time that Spark takes to start, with its first Python workers, less what this process decodes in the meantime.
+
+An estimate of ours.
+"""
 _FREE_GB, _FREE_PER_CORE_GB = 2.5, 0.5
-"""Memory of a local Spark session."""
+"""Memory of a local Spark session: ours, for its Java and each Python worker, with some to spare."""
 
 
 def is_small(arguments: Mapping[str, Any], paths: Sequence[str]) -> bool:

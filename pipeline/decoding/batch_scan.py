@@ -250,7 +250,7 @@ class Framer:
             due = f"from {self.due_offset}" + ("" if self.next_base_offset is None else f" to below {limit}")
             wrong[names[index]] = f"offsets {bases[index]}-{lasts[index]}, out of order in what goes {due}"
         epochs = good["leader_epoch"].astype(np.int64)
-        for index in disordered(epochs, epochs - 1, self.due_epoch, 2**31):
+        for index in disordered(epochs, epochs - 1, self.due_epoch, 2**31):  # above every int32
             wrong.setdefault(names[index], f"leader epoch {epochs[index]}, out of order")
 
 

@@ -10,7 +10,7 @@ _UNIT: Final = 1024
 _WIDEST: Final = 48  # characters of a column: two such fit beside each other
 _LEAST: Final = 12
 """Minimum width of a column of text: arbitrary, a shorter one would show nothing of a name."""
-_PARAGRAPH: Final = 110  # characters of a line of prose
+_PARAGRAPH: Final = 110  # characters of a line of prose; ours, a terminal that is not narrow
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 

@@ -17,7 +17,7 @@ from pipeline.reports.answers import Report
 MOST_BARS: Final = 15  # what can be read in one picture; the tables have all
 MOST_TOPICS: Final = 4  # with six keys each: what can be read in one picture
 MOST_LINES: Final = 8  # as many colours
-_WIDEST: Final = 32  # characters of a label
+_WIDEST: Final = 32  # characters of a label; ours, a third of the picture
 
 Rows = Sequence[dict[str, Any]]
 

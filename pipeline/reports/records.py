@@ -38,7 +38,7 @@ VALUES: Final = pa.schema(
 )
 """A random but repeatable sample of their values."""
 SCHEMAS: Final = {"records": RECORDS, "sampled_values": VALUES}
-MILLION: Final = 1_000_000
+MILLION: Final = 1_000_000  # shares of which a sample takes some: to a millionth
 _QUERY: Final = Query(
     record_schema([*(name for name in RECORDS.names if name != "value_bytes"), "value"], "skip"), mode="skip"
 )

@@ -24,7 +24,7 @@ from pipeline.locations import file_system
 
 NAME: Final = "_manifest.json"
 VERSION: Final = 1
-_PIECE: Final = 1 << 20  # of a file whose checksum is computed
+_PIECE: Final = 1 << 20  # of a file whose checksum is computed; ours, few calls and little memory
 _LEFT_BY_SYSTEMS: Final = {"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 

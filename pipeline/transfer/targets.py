@@ -12,7 +12,7 @@ from pipeline.transfer import parquet
 from pipeline.transfer.manifest import Manifest, Store
 from pipeline.transfer.selection import Choice
 
-_CHUNK_ROWS, _CHUNK_BYTES = 64 * 1024, 32 << 20  # of a chunk in memory: wide rows make it shorter
+_CHUNK_ROWS, _CHUNK_BYTES = 64 * 1024, 32 << 20  # of a chunk in memory: wide rows make it shorter; ours
 
 
 class LoadError(RuntimeError):

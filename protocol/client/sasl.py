@@ -19,7 +19,7 @@ _LEAST_ITERATIONS: Final = 4096
 """Minimum of Kafka's clients (``ScramMechanism``): with fewer it would be easy to find the password."""
 _MOST_ITERATIONS: Final = 100_000
 """About a tenth of a second of work. Kafka's brokers store at most 16,384; its clients accept any number."""
-_SHOWN_BYTES: Final = 200  # of a message that cannot be read, in the error
+_SHOWN_BYTES: Final = 200  # of a message that cannot be read, in the error; ours, enough to see what it is
 
 
 @dataclass(frozen=True, slots=True)

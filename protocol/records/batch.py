@@ -354,9 +354,12 @@ _SEQUENTIAL: Final = (
 """Offset deltas 0, 1, 2, ... as columns: the 64 that fit one byte; the 8192 that fit two, first and second bytes."""
 
 _SHORTEST_RUN: Final = 16
-"""Fewest records for which the search for a run of the same shape is worth its cost."""
+"""Fewest records for which the search for a run of the same shape is worth its cost: ours."""
 _LONGEST_PAUSE: Final = 256
-"""Most records until the next search for a run, after searches that failed."""
+"""Most records until the next search for a run, after searches that failed.
+
+Ours, as each search costs a few records' time.
+"""
 
 
 class Walked(NamedTuple):

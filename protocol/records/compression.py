@@ -21,7 +21,10 @@ from protocol.records.stream_ends import first_frame, gzip_pieces
 Buffer = bytes | bytearray | memoryview
 
 DEFAULT_DECOMPRESSED_LIMIT: Final = 128 * 1024 * 1024
-"""Most decompressed bytes held at once. Kafka has no such limit; here, one request must not end a shared process."""
+"""Most decompressed bytes held at once. Kafka has no such limit; here, one request must not end a shared process.
+
+Ours, a hundred times the largest batch by default.
+"""
 
 
 class Codec(IntEnum):

@@ -13,7 +13,7 @@ from protocol.records.errors import DecompressedTooLargeError, MalformedRecordsE
 
 _LONG: Final = 64 * 1024
 """Size in bytes from which on a record is yielded in parts: arbitrary, shorter ones are cheap to hold."""
-_SHORT: Final = 4 * 1024  # of a long record that is passed on at once
+_SHORT: Final = 4 * 1024  # of a long record that is passed on at once; ours, little beside _LONG
 _NARROW: Final = 0x7F
 """Largest varint of one byte."""
 _SHORTEST_RUN: Final = 16  # fewer are not worth the search

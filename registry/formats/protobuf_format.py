@@ -21,7 +21,7 @@ from registry.formats.protobuf_differences import differences
 from registry.formats.protobuf_text import has_custom_options, written
 
 _FILE = "understudy_schema.proto"
-_PATIENCE_S = 30  # for protoc, which needs some hundredths of a second
+_PATIENCE_S = 30  # for protoc, which needs some hundredths of a second; ours, for a busy machine
 _AT_ONCE = 2
 _MOST_LINES = 3  # of its errors, which repeat each other
 _limiter: list[anyio.CapacityLimiter] = []

@@ -28,7 +28,10 @@ _INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
 _NEAR_LAST = 32_765  # one below the last epoch that clients get (transactions A.3)
 _TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300  # ours; two steps go beyond the timeout
 _LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
-"""Time after which a transaction must be aborted: its timeout, the coordinator's scan interval, and a margin."""
+"""Time after which a transaction must be aborted: its timeout, the coordinator's scan interval, and a margin.
+
+Ours, for a coordinator that loads.
+"""
 
 
 class TransactionProber(Prober):

@@ -31,7 +31,10 @@ from storage.log.config import LogConfig
 _INT64_MAX: Final = 2**63 - 1
 _SHOWN_ERRORS: Final = 3  # as the message has it: "only showing the first three errors" (core D.2.1)
 _MOST_ERRORS: Final = 100_000
-"""Most records that a response lists; Kafka lists all of them, and a megabyte can hold many millions."""
+"""Most records that a response lists; Kafka lists all of them, and a megabyte can hold many millions.
+
+Ours, a response of some MB.
+"""
 
 
 def may_have_bad_records(batch: RecordBatch, walked: Walked, config: LogConfig, now_ms: int) -> bool:

@@ -16,14 +16,17 @@ from understudy.options import FaultOptions, JournalQuery
 from understudy.results import JournalEntry, Record
 
 TIMEOUT_MS: Final = 15_000  # arbitrary: several times a client's timeouts in the exam
-REQUEST_TIMEOUT_MS: Final = 2_000  # short, as many scenarios wait for it
+REQUEST_TIMEOUT_MS: Final = 2_000  # short, as many scenarios wait for it; ours, many times a response's time
 EXPIRY_MS: Final = 3_000
 """How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
 RETRY_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 POLL_MS: Final = 200
 """How long a poll waits for records: longer than a response takes, short beside a case's limit."""
 LONGEST: Final = 2_000
-"""Characters of a violation's text: a value of 70 KB in a list of records is no help to a reader."""
+"""Characters of a violation's text: a value of 70 KB in a list of records is no help to a reader.
+
+Ours, some lines.
+"""
 FEW, LINE = 5, 12
 """Values in a violation's text: of a set, where some identify the fault; of a sequence, as many as fit on a line."""
 PRODUCER: Final[Mapping[str, Any]] = {

@@ -11,7 +11,10 @@ from typing import Any, Final
 USER: Final = "alice"
 PASSWORD: Final = "secret"  # noqa: S105 - of a cluster on this machine
 SESSION_MS: Final = 3_000
-"""connections.max.reauth.ms of the listener SESSIONS. Kafka rejects re-authentication within a second."""
+"""connections.max.reauth.ms of the listener SESSIONS. Kafka rejects re-authentication within a second.
+
+Ours, so that two end within a case.
+"""
 CERTIFICATES: Final = Path(__file__).with_name("certificates")
 """A CA and broker certificates, valid until 2120 except one. The keys are not secret."""
 AUTHORITY: Final = str(CERTIFICATES / "authority.pem")

@@ -23,7 +23,7 @@ from understudy.launcher import ServerProcess, command_line
 CREATED_TOPIC: Final = "made"
 """The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
-PATIENCE_S: Final = 120.0  # elections and reassignments of a cluster in use
+PATIENCE_S: Final = 120.0  # elections and reassignments of a cluster in use; ours, as they move data
 REACHED_S: Final = 20.0  # for the first response; ours, for a cluster far away
 PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
 OFFERS: Final = frozenset({"clock"})

@@ -16,7 +16,7 @@ from understudy.exam.level import Level
 from understudy.results import JournalEntry
 
 LIMIT: Final = 10_000
-"""Requests of a scenario that are looked at. A client that sends more is in a storm."""
+"""Requests of a scenario that are looked at: ours, five times what most send. A client with more is in a storm."""
 CROSSING_US: Final = 300_000
 """A request that arrives within this (arbitrary) time of a response may have been sent before the client read it."""
 REFUSED_PER_S: Final = 30

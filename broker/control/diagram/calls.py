@@ -33,6 +33,7 @@ _SEARCHED = 10
 """The number of requests that are read for each one shown.
 
 Most requests of a consumer are polls, which are left out.
+Ours, with fewer a quiet consumer would have no diagram.
 """
 _FRAME, _ANSWER = 5, 6  # the places of a raw entry (`steering/journal/ring.py`)
 _MOST_PLACES = 3  # partitions named in a label; the others are counted; ours, they fit on a line

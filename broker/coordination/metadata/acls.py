@@ -30,7 +30,10 @@ MOST_AT_ONCE = 10_000
 """Largest number of records of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 
 MOST_FOUND = 250_000
-"""Largest number of ACLs in a response: many filters may each match all. Kafka has no limit and runs out of memory."""
+"""Largest number of ACLs in a response: many filters may each match all. Kafka has no limit and runs out of memory.
+
+Ours, as each is an object in memory.
+"""
 
 Acl = AccessControlEntryRecord
 Matches = list[Acl] | KafkaError

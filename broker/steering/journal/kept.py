@@ -16,7 +16,7 @@ from protocol.records.batch import (
 from protocol.uvarint import uvarint
 from protocol.writers import Parts
 
-_MOST_HEADS = 4096  # batches of a message whose headers are kept: 250 KB at most
+_MOST_HEADS = 4096  # batches of a message whose headers are kept: 250 KB at most; ours, more are not read
 _SHORTEST_RECORDS = 512
 """The size below which a part of a fetch response is not a record set.
 

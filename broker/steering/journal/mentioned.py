@@ -7,7 +7,7 @@ from broker.steering.journal.entries import Decoded, TopicName
 from protocol.items import Item, items_of, request_level, response_level
 from protocol.types import uuid_text
 
-_MOST_NAMED, _MOST_LISTED = 4, 10  # in a line of text; in an entry as JSON
+_MOST_NAMED, _MOST_LISTED = 4, 10  # in a line of text; in an entry as JSON; ours, the others are in the message
 
 
 def requested(known: Decoded) -> Iterator[Item]:

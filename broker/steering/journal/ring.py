@@ -41,7 +41,10 @@ Ours: what is dropped at once is a small part of the journal, and takes no notic
 _AT_ONCE = 64
 """The number of small requests that are added together: arbitrary, so that the bounds are checked seldom."""
 MOST_TOPIC_NAMES = 10_000
-"""The maximum number of topic names kept by id. Those of existing topics are in the metadata too."""
+"""The maximum number of topic names kept by id. Those of existing topics are in the metadata too.
+
+Ours, as each test may create topics of its own.
+"""
 
 
 class Entry(NamedTuple):

@@ -38,7 +38,10 @@ except ImportError as error:
 _log = Logger(__name__)
 _PATH = "/v1/traces"
 _MOST_RECORDS = 100
-"""The maximum number of records per request whose headers are read; ``_MOST_BYTES`` bounds decompression."""
+"""The maximum number of records per request whose headers are read; ``_MOST_BYTES`` bounds decompression.
+
+Ours, those of a request mostly have the same context.
+"""
 _MOST_BYTES = 1 << 20  # of spans that wait for a collector; older ones are dropped; ours, thousands of spans
 _PATIENCE_S = 1.5  # with the collector, at the end of the process; ours, as a stop has to end soon
 _CONTEXT = TraceContextTextMapPropagator()

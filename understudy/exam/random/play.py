@@ -28,7 +28,10 @@ PATIENCE_S: Final = 15.0  # more than a session timeout (10 s)
 LEAST_POLLS: Final = 50
 """And how often it is polled at least: on a busy machine the time alone proves nothing. Arbitrary, of POLL_MS each."""
 ELSEWHERE_S: Final = 30.0
-"""The same on another cluster, from which no member can be removed before its session timeout."""
+"""The same on another cluster, from which no member can be removed before its session timeout.
+
+Three of the exam's session timeouts.
+"""
 LOCK_S: Final = 31
 """One second longer than share.record.lock.duration.ms."""
 LOOK_S: Final = 0.05  # as in scenarios: few looks, beside what a coordinator does
