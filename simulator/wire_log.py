@@ -64,7 +64,7 @@ class Connection:
     def receives(self, data: bytes, at_us: int) -> None:
         """Take what reaches the program."""
         for frame in _frames(self._received, data):
-            if (place := self._waiting.pop(frame[:4], None)) is not None:
+            if (place := self._waiting.pop(frame[:4], None)) is not None:  # by the correlation id
                 requests = self._log.of[self._program]
                 requests[place] = requests[place]._replace(received_us=at_us, response=frame)
 

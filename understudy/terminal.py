@@ -230,6 +230,7 @@ def columns_to_follow(verb: Verb, width: int) -> tuple[str, ...]:
     """Return the columns of `--follow`: fewer for requests on a narrow terminal, as later values are unknown."""
     columns = NESTED.get(verb.items, verb.columns)
     if verb.items == "timeline" and width < WIDTH_OF_A_REQUEST:
+        # As many as have to go.
         return tuple(name for name in columns if name not in SPARE["timeline"][: 2 if width >= WIDE else 3])
     if verb.name != "journal list" or width >= WIDTH_OF_A_REQUEST:
         return columns

@@ -138,5 +138,5 @@ def _messages(entry: Entry) -> tuple[bytes, bytes | None]:
         return bytes(request), None
     answer, cut = expand(entry.answer, header.api_key, header.api_version, hollow)
     if cut is not None:
-        answer = (len(answer) - 4).to_bytes(4, "big") + answer[4:]
+        answer = (len(answer) - 4).to_bytes(4, "big") + answer[4:]  # with the size of what is left
     return bytes(request), bytes(answer)

@@ -121,6 +121,7 @@ def _metrics(body: str, compression: int) -> bytes:
     if body in NOT_COMPRESSED or compression not in tuple(Codec):
         return text
     packed = bytes(compress(compression, text))
+    # Three bytes less, or two more: any number.
     return packed[:-3] if body == "cut" else packed + b"\0\1" if body == "longer" else packed
 
 

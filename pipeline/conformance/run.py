@@ -109,6 +109,7 @@ def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[C
 
     Raises NoSuchCheckError.
     """
+    # Such as i04.
     known = {name for name in registry.checks() if name[0] == "i" and name[1:3].isdigit()}
     for name in (*names, *without):
         if name not in known:

@@ -167,6 +167,7 @@ class Framer:
         return later is not None and later[1]
 
     def _likely(self, data: Bytes, at: int) -> int | None:
+        # The base offset is an int64.
         offset = int.from_bytes(data[at : at + 8].tobytes(), "big", signed=True)
         return offset if offset == self.due_offset else None
 

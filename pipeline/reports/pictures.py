@@ -138,6 +138,7 @@ def _lags(rows: Rows) -> Picture | None:
         points = sorted(lines[line])
         axes.step(
             [plots.when(at) for at, _ in points], [lag for _, lag in points], where="post", linewidth=1.5,
+            # Three styles, so that neighbours differ without colour.
             color=f"C{number}", linestyle=("-", "--", ":")[number % 3], label=_short(f"{line[0] or '-'}: {line[1]}"),
             marker="o" if len(points) == 1 else "", markersize=4,
         )  # fmt: skip

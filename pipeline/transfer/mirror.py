@@ -59,6 +59,7 @@ def _copy(cluster: Cluster, topic: str, partition: int, place: Path, start: int)
             if file is None or file.tell() + len(piece) > SEGMENT_BYTES:
                 if file is not None:
                     file.close()
+                # The base offset comes first.
                 file = (place / offset_name(int.from_bytes(piece[:8]), LOG_SUFFIX)).open("wb")
             file.write(piece)
             end = max(batch.next_offset for batch in batches(piece))

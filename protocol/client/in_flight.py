@@ -56,7 +56,7 @@ class InFlightRequests:
         if len(self._bytes) < 4 or self.missing_bytes:  # the size
             return None
         end = 4 + self._frame_size()
-        frame = bytes(memoryview(self._bytes)[4:end])
+        frame = bytes(memoryview(self._bytes)[4:end])  # without the size
         del self._bytes[:end]
         return frame
 

@@ -155,7 +155,7 @@ def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | Transa
     if key is None or key[:2] != _KEY_TYPE:
         return None
     (size,) = _SHORT.unpack_from(key, 2)
-    name = bytes(key[4 : 4 + size]).decode()
+    name = bytes(key[4 : 4 + size]).decode()  # after type and size, two bytes each
     if value is None:
         return TransactionTombstone(name)
     (version,) = _SHORT.unpack_from(value)

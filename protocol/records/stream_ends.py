@@ -83,6 +83,7 @@ def _after_header(view: memoryview, begin: int) -> int | None:
     fixed = view[begin : begin + _SHORTEST_HEADER]
     if len(fixed) < _SHORTEST_HEADER or bytes(fixed[: len(_GZIP_MAGIC)]) != _GZIP_MAGIC:
         return None
+    # After the magic number and the method.
     flags, at = fixed[3], begin + _SHORTEST_HEADER
     if flags & _EXTRA:
         at += 2 + int.from_bytes(view[at : at + 2], "little")
@@ -114,7 +115,7 @@ def first_frame(data: Buffer) -> memoryview:
     view = memoryview(data)
     if len(view) < _FRAME_HEADER:
         return view
-    flags = view[4]
+    flags = view[4]  # after the magic number
     at = _FRAME_HEADER + (8 if flags & _CONTENT_SIZE else 0)
     beside = 8 if flags & _BLOCK_CHECKSUM else 4
     unpack, last = _LENGTH.unpack_from, len(view) - 4

@@ -218,7 +218,7 @@ class Consumer:
             self.poll()
 
     def poll_quietly(self, times: int = 3) -> None:
-        """Poll a few more times, for records that must not arrive."""
+        """Poll a few more times, for records that must not arrive: by default for 600 ms, longer than a fetch waits."""
         for _ in range(times):
             self.poll()
 

@@ -45,7 +45,7 @@ def without_records(frame: bytearray, request: Any) -> Kept:
     # Api key and version, two bytes each.
     if not (len(frame) > 4 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE and request is not None):
         return frame
-    flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])
+    flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])  # the version
     pieces: list[Any] = []
     at = 0
     for topic in request.topic_data:

@@ -8,6 +8,7 @@ from typing import Any
 from comparison.histories.drawing.pieces import SETTINGS, TOPICS, Pieces
 from protocol.apis import ApiKey
 
+CREATION_IS_ASKED_SINCE = 4  # version of Metadata: before, the client has no choice
 LISTED_BY_STATE, LISTED_BY_TYPE = 4, 5  # versions of ListGroups (KIP-518, KIP-848)
 
 
@@ -51,7 +52,7 @@ class Administration(Pieces):
         if auto:
             for topic in topics:
                 self._known.topics.setdefault(topic, 1)
-        return self._step("metadata", ApiKey.METADATA, 4, topics=topics, auto=auto or None)
+        return self._step("metadata", ApiKey.METADATA, CREATION_IS_ASKED_SINCE, topics=topics, auto=auto or None)
 
     def _describe_topic(self) -> dict[str, Any]:
         topics = self._chance.sample(TOPICS, self._chance.randint(1, 2))

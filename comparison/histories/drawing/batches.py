@@ -6,6 +6,7 @@ How numbers are chosen: `pieces`.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from comparison.histories.drawing.administration import CREATION_IS_ASKED_SINCE
 from comparison.histories.drawing.pieces import SETTINGS, Pieces
 from protocol.apis import ApiKey
 
@@ -143,4 +144,4 @@ class Batches(Pieces):
         return self._step("delete_many_records", ApiKey.DELETE_RECORDS, topics=topics)
 
     def _describe_all(self) -> dict[str, Any]:
-        return self._step("metadata", ApiKey.METADATA, 4, topics=self._chance.sample(NAMES, 3))
+        return self._step("metadata", ApiKey.METADATA, CREATION_IS_ASKED_SINCE, topics=self._chance.sample(NAMES, 3))

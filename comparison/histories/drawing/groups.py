@@ -26,7 +26,7 @@ class Groups(Pieces):
         session_ms = self._chance.choice((5_999, 1_800_001)) if self._rarely(40) else None
         kind = self._chance.choice(("connect", "")) if self._rarely(30) else None
         instance = f"static-{who['member']}" if self._rarely(12) else None
-        low = 5 if instance else 0
+        low = 5 if instance else 0  # static members (KIP-345)
         fields = {"protocols": protocols, "session_ms": session_ms, "type": kind, "instance": instance}
         return self._step("join", ApiKey.JOIN_GROUP, low, **who, **fields)
 
@@ -34,6 +34,7 @@ class Groups(Pieces):
         fields: dict[str, Any] = {"generation_shift": self._shift()}
         if self._rarely(2):
             fields |= {"type": "consumer", "protocol": "range"}
+        # Both names since version 5 (KIP-559).
         return self._step("sync", ApiKey.SYNC_GROUP, 5 if "type" in fields else 0, **self._who(), **fields)
 
     def _heartbeat(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class Groups(Pieces):
         places = [self._place() for _ in range(2)]
         partitions = None if self._rarely(3) else {place["topic"]: [place["partition"]] for place in places}
         stable = self._rarely(3) or None
-        low = 2 if partitions is None else 1
+        low = 2 if partitions is None else 1  # all partitions since version 2 (KIP-88)
         group = self._chance.choice((*GROUPS, "g9"))
         return self._step("fetch_offsets", ApiKey.OFFSET_FETCH, low, group=group, partitions=partitions, stable=stable)
 

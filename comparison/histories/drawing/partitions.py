@@ -61,7 +61,7 @@ class Partitions(Pieces):
         fields |= {"begin": self._rarely(3) or None, "epoch_shift": self._shift(15)}
         if self._rarely(4):
             fields["forget"] = {place["topic"]: [place["partition"]]}
-        return self._step("fetch_session", ApiKey.FETCH, 7, **fields)
+        return self._step("fetch_session", ApiKey.FETCH, 7, **fields)  # the first version with sessions (KIP-227)
 
     def _list_offsets(self) -> dict[str, Any]:
         at = self._chance.choice((-1, -2, -3, -1, -2, -3, 0, 10, 25, 49, 5000, -4, -5, -6))

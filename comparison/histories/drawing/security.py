@@ -207,4 +207,4 @@ class Security(Pieces):
         return [name, level, self._rarely(2), change]
 
     def _features(self) -> dict[str, Any]:
-        return self._step("features", ApiKey.API_VERSIONS, 3)
+        return self._step("features", ApiKey.API_VERSIONS, 3)  # the first version with features (KIP-584)

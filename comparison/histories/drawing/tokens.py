@@ -48,6 +48,7 @@ class Tokens(Security):
             renewers=[self._someone() for _ in range(self._chance.choice((0, 0, 1, 1, 2, 3)))],
             lifetime=self._chance.choice(LIFETIMES_MS),
         )
+        # Of another owner since version 3 (KIP-373).
         owner = self._someone() if step["v"] >= 3 and self._rarely(2) else None
         return self._by(self._who(), step) | {"owner": owner}
 

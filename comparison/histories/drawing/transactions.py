@@ -21,7 +21,7 @@ class Transactions(Pieces):
             timeout_ms = 60_001
         again = (self._rarely(3) and self._known.producers[producer] == name) or None
         fields = {"transactional_id": name, "again": again, "epoch_shift": self._shift() if again else None}
-        low = 3 if again else 0
+        low = 3 if again else 0  # with the former id and epoch (KIP-360)
         fields |= {"producer": producer, "timeout_ms": timeout_ms}
         return self._step("init_producer", ApiKey.INIT_PRODUCER_ID, low, **fields)
 
@@ -35,6 +35,7 @@ class Transactions(Pieces):
         partitions = {place["topic"]: [place["partition"]] for place in places}
         verify = self._rarely(3) or None
         step = self._step("add_partitions", ApiKey.ADD_PARTITIONS_TO_TXN, **self._actor(), partitions=partitions)
+        # Brokers verify since version 4 (KIP-890).
         return step if step["v"] <= 3 or not verify else {**step, "verify": True}
 
     def _add_offsets(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Transactions(Pieces):
         member = self._chance.choice(MEMBERS[group]) if self._rarely(3) else None
         fields = {"group": group, "offset": self._offset(), "metadata": self._chance.choice(("", "m", None))}
         fields |= {"member": member, "generation_shift": self._shift() if member else None}
-        low = 3 if member else 0
+        low = 3 if member else 0  # with the member (KIP-447)
         fields |= {**self._actor(), **self._place()}
         return self._step("commit_in_transaction", ApiKey.TXN_OFFSET_COMMIT, low, **fields)
 

@@ -407,7 +407,7 @@ def open_transaction(exercise: Exercise) -> None:
     exercise.write(numbered(5, "behind"))
     consumer = exercise.consumer(isolation="read_committed")
     consumer.assign(0)
-    consumer.poll_quietly(5)
+    consumer.poll_quietly(5)  # for a second: longer than a fetch waits
     exercise.require(not consumer.read, f"read before the transaction had ended: {consumer.values()}")
     producer.call("commit")
     check_read(exercise, consumer, numbered(5, "open") + numbered(5, "behind"))
