@@ -21,7 +21,10 @@ class About(NamedTuple):
 
     help: str = ""
     least: int | None = None
-    """Bounds: for a number on its value, for a string or a list on its length."""
+    """Bounds: for a number on its value, for a string or a list on its length.
+
+    2^31 - 1 and 2^63 - 1 are those of an int32 and an int64.
+    """
     most: int | None = None
     above: int | None = None
     default: Any = NO_DEFAULT

@@ -62,7 +62,7 @@ class BatchTable:
     path: str
     schema: pa.Schema = BATCHES
     start_offset: int = 0
-    stop_offset: int = 2**63 - 1
+    stop_offset: int = 2**63 - 1  # no limit
     start_ms: int | None = None
     stop_ms: int | None = None
     by_base: bool = False

@@ -114,7 +114,7 @@ OPTIONS: Final[dict[str, dict[str, Callable[[str], Any]]]] = {
 """Data source -> option -> parser of its text."""
 
 
-_LAST: Final = 2**63 - 1
+_LAST: Final = 2**63 - 1  # the highest int64
 
 
 def _open_end(stop: int) -> int | None:

@@ -49,6 +49,7 @@ class Query:
     @property
     def stop_offset(self) -> int:
         """Return the offset after the last selected one."""
+        # No limit is the highest int64.
         return 2**63 - 1 if self.offsets[1] is None else self.offsets[1]
 
     @property

@@ -20,7 +20,7 @@ from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 """A task costs a worker about 50 ms, so smaller splits do not pay off."""
-_LAST: Final = 2**63 - 1
+_LAST: Final = 2**63 - 1  # the highest int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _header_at(segment: Segment, position: int) -> tuple[int, int] | None:
     if len(data) < BATCH_HEADER_SIZE:
         return None
     head = np.frombuffer(data, HEADER)[0]
-    last = 2**63 - 1 if segment.next_base_offset is None else segment.next_base_offset
+    last = _LAST if segment.next_base_offset is None else segment.next_base_offset
     plausible = head["magic"] == MAGIC_V2 and segment.base_offset < head["base_offset"] < last
     return (position, int(head["base_offset"])) if plausible else None
 

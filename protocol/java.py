@@ -122,6 +122,7 @@ def _slot(h: int, capacity: int) -> int:
 
 
 def _signed(h: int) -> int:
+    """Return 32 bits as Java's int."""
     return h - (1 << 32) if h >> 31 else h
 
 

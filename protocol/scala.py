@@ -32,6 +32,7 @@ def mutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
 
     def place(key: K) -> tuple[int, int]:
         h = spread[key]
+        # The bucket, and within it the order of Java's int.
         return h & (capacity - 1), h - (1 << 32) if h >> 31 else h
 
     return sorted(spread, key=place)

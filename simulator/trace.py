@@ -36,7 +36,7 @@ class Trace:
         return self._hash.hexdigest()[:16]  # 64 bits: enough to compare runs by eye
 
     def story(self, last: int = 60) -> list[str]:
-        """Return the last lines of the story, formatted: time, who, what."""
+        """Return the last lines of the story, by default two screens, formatted: time, who, what."""
         lines = list(self.kept)[-last:]
         width = max((len(who) for _, who, _ in lines), default=0)
         return [f"{_time(at_us)}  {who:<{width}}  {what}" for at_us, who, what in lines]

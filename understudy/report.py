@@ -16,7 +16,7 @@ def limit(text: str) -> int:
         number = int(text)
     except ValueError:
         number = -2
-    if not -1 <= number < 1 << 63:
+    if not -1 <= number < 1 << 63:  # an int64
         raise argparse.ArgumentTypeError(f"{text} is neither a number of at least 0 nor -1 (no limit)")
     return number
 

@@ -210,6 +210,7 @@ def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
     union = ("*",) if "*" in wanted else tuple(wanted)
     text = f"[{', '.join(union)}]{interval_ms}"
     number = crc32c(text.encode()) ^ uuid_hash(client.instance_id)
+    # As Java's int.
     signed = number - (1 << 32) if number >> 31 else number
     return Instance(client, subscriptions.changes, signed, interval_ms, union)
 

@@ -109,7 +109,7 @@ class IdleTimeouts(Generic[C]):
 class Connections(Generic[C]):
     """The connections of one broker."""
 
-    def __init__(self, settings: BrokerSettings, clock: Clock, most: int = 2**31) -> None:
+    def __init__(self, settings: BrokerSettings, clock: Clock, most: int = 2**31) -> None:  # no limit
         self._settings, self._clock = settings, clock
         self.most = most
         """The limit that results from the process's file descriptors."""

@@ -97,6 +97,7 @@ def _without_instance(answer: Any) -> Any:
 
 
 def _signed(number: int) -> int:
+    """Return the lowest 32 bits as Java's int."""
     number &= 0xFFFF_FFFF
     return number - (1 << 32) if number >> 31 else number
 

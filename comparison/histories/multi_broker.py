@@ -58,6 +58,7 @@ def _spread(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
     elif do == "fetch_session":
         step["b"] = 1 + int(step["session"][1:]) % brokers  # a fetch session belongs to one broker
     elif do == "reassign":
+        # 9: a broker that does not exist.
         step["replicas"] = chance.choice((_replicas(chance, brokers), _replicas(chance, brokers), [9], None))
     elif do == "restart":
         step["broker"] = chance.choice(everywhere)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from comparison.histories.quiescence import wait_metadata
+from comparison.histories.records import PARTITION_BYTES
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.target import Sharer, Target
 from protocol.apis import ApiKey
@@ -56,7 +57,7 @@ def beat(target: Target, step: Step) -> StepRequest:
     request = ShareGroupHeartbeatRequest(
         target.called(step["group"]),
         step["member"],
-        min(epoch + step.get("epoch_shift", 0), 2**31 - 1),
+        min(epoch + step.get("epoch_shift", 0), 2**31 - 1),  # an int32
         step.get("rack"),
         None if topics is None else [target.called(topic) for topic in topics],
     )
@@ -149,7 +150,7 @@ def _session_is(sharer: Sharer, sent: int, code: ErrorCode) -> None:
         if sent == -1 and code is ErrorCode.NONE:
             sharer.held.clear()
     elif code is ErrorCode.NONE:
-        sharer.session = 1 if sent >= 2**31 - 1 else sent + 1
+        sharer.session = 1 if sent >= 2**31 - 1 else sent + 1  # 1 follows the highest int32 (ShareRequestMetadata)
 
 
 def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, list[Place]]:
@@ -182,7 +183,7 @@ def fetch(target: Target, step: Step) -> StepRequest:
         partitions.setdefault(place[0], []).append(share_fetch.FetchPartition(place[1], batches))
     loaded = all((step["group"], place) in target.shared for place in places)
     longest_ms = step.get("max_wait", WAIT_MS if loaded else WAIT_TO_LOAD_MS)
-    limits = (longest_ms, step.get("min_bytes", 1), step.get("max_bytes", 1 << 20), step["max_records"])
+    limits = (longest_ms, step.get("min_bytes", 1), step.get("max_bytes", PARTITION_BYTES), step["max_records"])
     renews = bool(step.get("renews")) and bool(acks)
     wait_ms, min_bytes, max_bytes, max_records = (0, 0, 0, 0) if renews else limits
     request = share_fetch.ShareFetchRequest(

@@ -104,7 +104,7 @@ def beat(target: Target, step: Step) -> StepRequest:
     request = StreamsGroupHeartbeatRequest(
         target.called(step["group"]) if step["group"] else "",
         step["member"],
-        min(epoch + step.get("epoch_shift", 0), 2**31 - 1),
+        min(epoch + step.get("epoch_shift", 0), 2**31 - 1),  # an int32
         streamer.endpoint_epoch if step.get("endpoints", "own") == "own" else step["endpoints"],
         instance_id=step.get("instance"),
         rack_id=step.get("rack"),

@@ -246,6 +246,7 @@ class Framer:
         good = headers[names] if wrong else headers
         bases = good["base_offset"].astype(np.int64)
         lasts = bases + good["last_offset_delta"]
+        # Without a next segment the highest int64.
         limit = 2**63 - 1 if self.next_base_offset is None else self.next_base_offset
         for index in disordered(bases, lasts, self.due_offset, limit):
             due = f"from {self.due_offset}" + ("" if self.next_base_offset is None else f" to below {limit}")
@@ -338,7 +339,7 @@ def find_batch(data: Bytes, at: int, due_offset: int, before: int | None = None)
         likely = (
             (headers["length"] >= BATCH_HEADER_SIZE - LOG_OVERHEAD)
             & (headers["base_offset"] >= due_offset)
-            & (headers["base_offset"] < due_offset + 2**31)
+            & (headers["base_offset"] < due_offset + 2**31)  # a segment's offsets differ by an int32
             & (headers["last_offset_delta"] >= 0)
             & (headers["count"] >= 0)
         )

@@ -51,7 +51,7 @@ class Wanted:
     partition: int
     schema: pa.Schema
     start_offset: int = 0
-    stop_offset: int = 2**63 - 1
+    stop_offset: int = 2**63 - 1  # no limit
     start_ms: int | None = None
     stop_ms: int | None = None
     control: bool = False

@@ -56,7 +56,7 @@ class Picture(NamedTuple):
 
 
 def figure(height: float, width: float = 10) -> tuple[Figure, Axes]:
-    """Return a figure with one plot; sizes in inches."""
+    """Return a figure with one plot; sizes in inches, by default as wide as a page."""
     drawing = Figure(figsize=(width, height), layout="constrained")
     axes = drawing.add_subplot()
     bare(axes)

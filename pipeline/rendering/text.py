@@ -124,7 +124,7 @@ def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]], width: i
 
 
 def shortened(text: str, width: int = 24) -> str:
-    """Remove control characters from a text, and cut its beginning if it is too long."""
+    """Remove control characters from a text, and cut its beginning if it is too long, for a cell or a label."""
     return _short(formatted("", text), width)
 
 

@@ -126,7 +126,7 @@ def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
     except ValueError:
         bounds = None, None
         colon = ""
-    if not colon or any(abs(each or 0) >= 1 << 63 for each in bounds):
+    if not colon or any(abs(each or 0) >= 1 << 63 for each in bounds):  # offsets are int64
         raise ChoiceError(f"--offsets {text} is not FROM:TO, such as 100:200 or 100:")
     return bounds
 

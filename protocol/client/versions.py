@@ -15,7 +15,10 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 def negotiate(software: str, software_version: str, version: int = 3) -> Steps[Ranges]:
-    """Request ApiVersions, in version 0 of a broker that is too old for ``version``. Raises KafkaError."""
+    """Request ApiVersions, in version 0 of a broker that is too old for ``version``. Raises KafkaError.
+
+    Version 3 is the first that names the software (KIP-511).
+    """
     response = yield Step(ApiKey.API_VERSIONS, version, ApiVersionsRequest(software, software_version))
     if response.error_code is ErrorCode.UNSUPPORTED_VERSION and version > 0:
         response = yield Step(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())

@@ -100,6 +100,7 @@ class Producer:
     async def initialize(self, *, come_back: bool = False) -> None:
         """Get an id and epoch; with ``come_back``, bump the epoch that it has (KIP-360). Raises Refused."""
         client, began_us = self.client, self.client.now_us
+        # Without transactions Integer.MAX_VALUE, as Kafka's producer sends it.
         request = InitProducerIdRequest(self.name, TIMEOUT_MS if self.name else 2**31 - 1)
         if come_back:
             request.producer_id, request.producer_epoch = self.producer_id, self.epoch

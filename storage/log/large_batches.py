@@ -95,7 +95,7 @@ class _Progress:
     """Properties of the records that were read so far."""
 
     first_delta: int | None = None
-    min_delta: int = 2**63
+    min_delta: int = 2**63  # beyond every int64, as is the next
     max_delta: int = -(2**63)
     is_sequential: bool = True
     has_null_key: bool = False

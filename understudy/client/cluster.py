@@ -134,7 +134,7 @@ class Cluster(Bridge):
         return text
 
     def log(self, lines: int = 30) -> str:
-        """Return the last lines of the server's log, if this client started it."""
+        """Return the last lines of the server's log, by default a screen, if this client started it."""
         return "" if self.process is None else self.process.log(lines)
 
     def stop(self) -> None:

@@ -30,7 +30,10 @@ class Fault(FaultVerbs):
         return (self.show()).hits
 
     def wait_hits(self, n: int = 1, *, timeout_ms: int = 10_000) -> results.FaultState:
-        """Wait until `n` requests have matched it; raise TimeoutError if it takes longer than `timeout_ms`."""
+        """Wait until `n` requests have matched it; raise TimeoutError if it takes longer than `timeout_ms`.
+
+        The default is that of the command, longer than a client's retries.
+        """
         state = build(results.FaultState, self._ask("faults show", wait_hits=n, timeout_ms=timeout_ms))
         if state.hits < n:
             raise TimeoutError(f"{state.hits} of {n} requests met the fault {state.match} within {timeout_ms} ms")

@@ -110,6 +110,7 @@ def _text(text: str) -> bytes:
 
 
 def _signed(value: int) -> int:
+    """Return 64 bits as Java's long."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 

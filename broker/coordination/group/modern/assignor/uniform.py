@@ -104,6 +104,7 @@ class _Balance:
 
     def _rank(self, topic_id: UUID) -> tuple[float, int, int, int]:
         readers = len(self._readers[topic_id])
+        # Java compares the halves of a Uuid as longs.
         most, least = topic_id.int >> 64, topic_id.int & (1 << 64) - 1
         return -self._job.partitions[topic_id] / readers, readers, _signed(most), _signed(least)
 
@@ -241,4 +242,5 @@ class _Most:
 
 
 def _signed(value: int) -> int:
+    """Return 64 bits as Java's long."""
     return value - (1 << 64) if value >= 1 << 63 else value
