@@ -136,17 +136,18 @@ class ProgramFaults:
     # --- quotas ------------------------------------------------------------------------------------------------------
 
     async def _quota(self, fault: Fault, chance: Random) -> None:
-        """Limit each client for a while, so that responses are late and connections muted (KIP-219)."""
+        """Limit each client for a while, so that responses are late and connections muted (KIP-219).
+
+        The metadata keep the quota when all brokers start again: it is removed from the cluster that is there by then.
+        """
         name, value = chance.choice(_QUOTAS)
         self._story.note(f"each client has a {name} of {value:g}")
-        life = self._servers.lives
         self._set_quota(name, value)
         try:
             await sleep_ms(fault.lasts_ms)
         finally:
-            if self._servers.lives == life:
-                self._story.note(f"clients have no {name} any more")
-                self._set_quota(name, None)
+            self._story.note(f"clients have no {name} any more")
+            self._set_quota(name, None)
 
     def _set_quota(self, name: str, value: float | None) -> None:
         metadata = self._servers.cluster.metadata

@@ -23,6 +23,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import ProducerFenced
 from aiokafka.producer.transaction_manager import TransactionManager
 
+from broker.coordination.metadata.image import NO_LEADER
 from simulator import plan
 from simulator.application import ApplicationRun, Options
 from simulator.loop import VirtualLoop, sleep_ms
@@ -172,6 +173,29 @@ def test_each_fault_of_programs_happens(monkeypatch: pytest.MonkeyPatch, fault: 
     engine.run(apart=False)
     assert engine.findings == {}
     assert any(re.search(line, each) for each in engine.trace.story(20_000)), engine.trace.story(20_000)
+
+
+@pytest.mark.parametrize("fault", ["quota", "no leader"])
+def test_a_restart_of_all_brokers_does_not_make_a_fault_last(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """What the metadata keep, such as a quota, is undone when the fault is over, also if all brokers started again."""
+    left: list[object] = []
+
+    async def main(sim: Simulation) -> None:
+        await sim.calm()
+        image = sim._engine.servers.cluster.image
+        left.extend(image.quotas)
+        left.extend(each for *each, state in image.all_partitions() if state.leader == NO_LEADER)
+
+    faults = [
+        plan.Fault(0, 1_500, fault, 1, 3_000, "1 0"),
+        plan.Fault(1, 2_500, "restart all", 1, 3_000, "1 1"),
+    ]
+    monkeypatch.setattr("simulator.application.plan_of_program", lambda *_: faults)
+    engine = ApplicationRun(lambda own: main(Simulation(own)), 1, Options(0.1, 3, {"in": 2}, ("quotas",)))
+    engine.run(apart=False)
+    assert engine.findings == {}
+    assert any("start again" in each for each in engine.trace.story())
+    assert left == []
 
 
 def test_two_instances_run_at_once_and_the_first_is_fenced() -> None:
