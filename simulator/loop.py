@@ -10,6 +10,7 @@ import heapq
 import math
 import signal
 import socket
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, NoReturn
@@ -28,6 +29,8 @@ as the producer of aiokafka does at times, goes on when its timers are due.
 
 Ours: fewer would let time pass in honest work, more would only take real time.
 """
+_FEW_TIMERS = 100
+"""Timers that may all be cancelled before they are removed; of more, half: asyncio's own numbers."""
 _SHORTEST_S = 10e-6
 """The shortest delay above 0. What floats leave over of a time to wait would not advance the clock: who waits for the
 rest would spin."""
@@ -47,34 +50,17 @@ class NothingLeft(Exception):
     """Deadlock: the run awaits something, and no task or timer is left that could complete it."""
 
 
-class _Selector:
-    """Selector of asyncio's loop that advances the virtual time instead of waiting."""
+class _Timer(asyncio.TimerHandle):
+    """A call at a time, which is compared without a check of types: the loop has no others."""
 
-    def __init__(self, loop: "VirtualLoop") -> None:
-        self._loop = loop
-        self._turns = 0
+    __slots__ = ()
+    _when: float
+    _scheduled: bool
 
-    def select(self, timeout: float | None) -> list[Any]:
-        """Advance the time by ``timeout`` seconds; no file is ever ready."""
-        if timeout is None:
-            raise NothingLeft("nothing is due, and the run is not over")
-        if timeout > 0:
-            self._turns = 0
-            self._loop.now_s += timeout
-            if self._loop.now_s > self._loop.limit_s:
-                raise Endless(f"it is not over after {self._loop.limit_s:.0f} s of virtual time")
-            self._loop.advanced()
-        else:
-            self._turns += 1
-            if self._turns > _MOST_TURNS:
-                self._turns = 0  # so that the loop can be closed
-                raise Spinning(f"{_MOST_TURNS} turns of the loop without a pause, at {self._loop.now_s:.3f} s")
-            if self._turns > _TIMELESS_TURNS:
-                self._loop.now_s += _TURN_S
-        return []
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
+    def __lt__(self, other: asyncio.TimerHandle) -> bool:
+        """Whether it is due before another."""
+        when: float = other._when  # type: ignore[attr-defined]
+        return self._when < when
 
 
 class ProgramTask(asyncio.Task[Any]):
@@ -88,11 +74,19 @@ class ProgramTask(asyncio.Task[Any]):
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """asyncio's own loop over a selector that never waits."""
+    """asyncio's own loop, with turns that never wait."""
+
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[_Timer]
+    _timer_cancelled_count: int
+    _stopping: bool
+    get_debug = False.__bool__  # asked for each task, future and call
+    """There is no debug mode."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 0.0
+        self.now_us = 0
         self.limit_s = math.inf
         self.listen: Callable[[Callable[[], Any], str, int], object] | None = None
         """Opens a listener; set by the simulated network."""
@@ -100,10 +94,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Opens a connection of a user's program; set by the simulated network."""
         self._killed = self._paused = False
         self._tasks = 0
+        self._turns = 0
+        """Turns since the time has advanced."""
         self.advanced: Callable[[], None] = lambda: None
         """Called whenever the virtual time has advanced; what it raises ends the run."""
-        self._selector = _Selector(self)
-        self._clock_resolution = _RESOLUTION_S
 
     def time(self) -> float:
         """Virtual seconds since the start."""
@@ -111,7 +105,62 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def time_ns(self) -> int:
         """Virtual nanoseconds since 1970, in whole microseconds."""
-        return BEGIN_NS + round(self.now_s * 1_000_000) * 1000
+        return BEGIN_NS + self.now_us * 1000
+
+    # --- turns -------------------------------------------------------------------------------------------------------
+
+    def _run_once(self) -> None:
+        """Do what is ready, or else what is due next: asyncio's own turn without files, threads and debug mode."""
+        ready, timers = self._ready, self._scheduled
+        if len(timers) > _FEW_TIMERS and 2 * self._timer_cancelled_count > len(timers):
+            timers[:] = [each for each in timers if not self._is_over(each)]
+            heapq.heapify(timers)
+        while timers and self._is_over(timers[0]):
+            heapq.heappop(timers)
+        if ready or self._stopping:
+            self._count_turn()
+        elif not timers:
+            raise NothingLeft("nothing is due, and the run is not over")
+        elif timers[0]._when > self.now_s:
+            self._advance(timers[0]._when)
+        else:
+            self._count_turn()
+        due_s = self.now_s + _RESOLUTION_S
+        while timers and timers[0]._when < due_s:
+            timer = heapq.heappop(timers)
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _is_over(self, timer: _Timer) -> bool:
+        """Whether a timer was cancelled, and is to be dropped."""
+        if timer._cancelled:
+            timer._scheduled = False
+            self._timer_cancelled_count -= 1
+        return timer._cancelled
+
+    def _advance(self, until_s: float) -> None:
+        self._turns = 0
+        self._set_time(until_s)
+        if self.now_s > self.limit_s:
+            raise Endless(f"it is not over after {self.limit_s:.0f} s of virtual time")
+        self.advanced()
+
+    def _count_turn(self) -> None:
+        self._turns += 1
+        if self._turns > _MOST_TURNS:
+            self._turns = 0  # so that the loop can be closed
+            raise Spinning(f"{_MOST_TURNS} turns of the loop without a pause, at {self.now_s:.3f} s")
+        if self._turns > _TIMELESS_TURNS:
+            self._set_time(self.now_s + _TURN_S)
+
+    def _set_time(self, now_s: float) -> None:
+        self.now_s, self.now_us = now_s, round(now_s * 1_000_000)
+
+    # --- brokers -----------------------------------------------------------------------------------------------------
 
     async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         """Open a listener of the simulated network; options of real sockets are ignored."""
@@ -196,13 +245,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         """Schedule a call; one of a killed process is dropped, one of a paused process waits."""
-        handle = super().call_soon(callback, *args, context=context)
+        self._check_closed()  # type: ignore[attr-defined]  # of BaseEventLoop
+        handle = asyncio.Handle(callback, args, self, context)
         if (self._killed or self._paused) and (program := owner(context)) is not None:
             if not program.alive:
                 handle.cancel()
             elif program.paused:
-                self._ready.pop()  # type: ignore[attr-defined]  # of BaseEventLoop
                 program.kept_calls.append(handle)
+                return handle
+        self._ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]  # as call_soon
@@ -212,10 +263,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Schedule a call at a time; one of a killed process is dropped."""
-        handle = super().call_at(when, callback, *args, context=context)
+        self._check_closed()  # type: ignore[attr-defined]  # of BaseEventLoop
+        timer = _Timer(when, callback, args, self, context)
+        heapq.heappush(self._scheduled, timer)
+        timer._scheduled = True
         if self._killed and (program := owner(context)) is not None and not program.alive:
-            handle.cancel()
-        return handle
+            timer.cancel()
+        return timer
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Any, *args: Any, context: Context | None = None
@@ -226,14 +280,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def pause(self, program: Program) -> None:
         """Let an instance run no line until :meth:`resume`, as SIGSTOP does: its connections stay, its timers wait."""
         program.paused = self._paused = True
-        kept, ready, scheduled = program.kept_calls, self._ready, self._scheduled  # type: ignore[attr-defined]
+        kept, ready, scheduled = program.kept_calls, self._ready, self._scheduled
         for at, handle in enumerate(ready):
             if _is_of(handle, program):
                 kept.append(handle)
                 ready[at] = asyncio.Handle(int, (), self)  # the loop may be amid its turn, and counts the calls
         timers = [each for each in scheduled if not each.cancelled() and _is_of(each, program)]
         for timer in timers:
-            timer._scheduled = False  # noqa: SLF001 - so that its cancellation is not counted
+            timer._scheduled = False  # so that its cancellation is not counted
         scheduled[:] = [each for each in scheduled if each.cancelled() or not _is_of(each, program)]
         heapq.heapify(scheduled)
         program.kept_timers += timers
@@ -241,11 +295,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def resume(self, program: Program) -> None:
         """Let a paused instance go on: what was ready is called first, then what has become due, in order."""
         program.paused = False
-        self._ready.extend(program.kept_calls)  # type: ignore[attr-defined]
+        self._ready.extend(program.kept_calls)
         for timer in program.kept_timers:
             if not timer.cancelled():
-                timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001 - as call_at does
-                heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+                timer._scheduled = True  # as call_at does
+                heapq.heappush(self._scheduled, timer)
         program.kept_calls.clear()
         program.kept_timers.clear()
         for connection in list(program.connections):
@@ -262,13 +316,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         program.kept_timers.clear()
         for connection in list(program.connections):
             connection.sever(how)
-        for handle in (*self._ready, *self._scheduled):  # type: ignore[attr-defined]  # of BaseEventLoop
+        for handle in (*self._ready, *self._scheduled):
             if _is_of(handle, program):
                 handle.cancel()
         program.buried += program.tasks
         program.tasks.clear()
         for task in program.buried:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - it is meant to be pending
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
 
     def terminate(self, program: Program, main: asyncio.Task[Any]) -> None:
         """Ask an instance to end, as SIGTERM does: by its handler, or by cancellation of its main task."""
@@ -278,22 +332,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         else:
             self.call_soon(handler, context=program.context.copy())
 
-    def _process_events(self, event_list: list[Any]) -> None:
-        """Do nothing: there are no events of files."""
-
     def _write_to_self(self) -> None:
         """Do nothing: the loop never sleeps."""
 
 
 def _is_of(handle: asyncio.Handle, program: Program) -> bool:
     """Whether a call is to be made in the context of an instance."""
-    context: Context | None = handle._context  # type: ignore[attr-defined]  # noqa: SLF001
+    context: Context | None = handle._context  # type: ignore[attr-defined]
     return context is not None and context.get(CURRENT) is program
 
 
 def _forget(program: Program, task: asyncio.Task[Any]) -> None:
     """Drop a task that is done, unless it failed: the end of the run reports exceptions that were not retrieved."""
-    if task.cancelled() or task._exception is None:  # noqa: SLF001 - not a retrieval
+    if task.cancelled() or task._exception is None:
         program.tasks.pop(task, None)
 
 

@@ -337,7 +337,7 @@ class Network:
     @property
     def now_us(self) -> int:
         """Virtual microseconds since the start."""
-        return round(self.loop.now_s * 1_000_000)
+        return self.loop.now_us
 
     def latency_us(self) -> int:
         """Draw the latency of the next piece."""

@@ -46,7 +46,7 @@ class Program:
         self.alive = True
         self.paused = False
         self.kept_calls: list[asyncio.Handle] = []
-        self.kept_timers: list[asyncio.TimerHandle] = []
+        self.kept_timers: list[Any] = []
         """What a paused instance will do when it goes on."""
         self.context = copy_context()
         self.context.run(CURRENT.set, self)

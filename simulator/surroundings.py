@@ -54,7 +54,7 @@ class Surroundings:
 
     def since_start_ns(self) -> int:
         """Return ns of a monotonic clock."""
-        return round(self.loop.now_s * 1_000_000) * 1000
+        return self.loop.now_us * 1000
 
     def urandom(self, size: int) -> bytes:
         """Return bytes that the seed determines."""
