@@ -68,10 +68,14 @@ class Verb(NamedTuple):
         path = self.path
         for name in self.places:
             path = path.replace(f"{{{name}}}", quote(str(arguments[name]), safe=""))
+        texts = self.query_texts(arguments)
+        return f"{path}?{urlencode(texts)}" if texts else path
+
+    def query_texts(self, arguments: Mapping[str, Any]) -> dict[str, str]:
+        """Return the query parameters with their arguments."""
         names = [parameter.name for parameter in query_parameters(self.query)] if self.query else ()
         query = {name: arguments[name] for name in names if arguments.get(name) is not None}
-        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
-        return f"{path}?{urlencode(texts)}" if texts else path
+        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
 
     def document(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the JSON body, or None for a verb without one. Missing arguments are omitted; None becomes null."""

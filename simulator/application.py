@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from anyio.abc import TaskGroup
-from starlette.types import ASGIApp
 
-from broker.control.app import build_app
+from broker.control.app import call
 from broker.control.hosting import Clusters, Hosted
 from broker.control.topics import log_of
 from broker.steering.journal.entries import as_json, decode
 from broker.steering.journal.ring import ANSWERED, Entry
+from control_api.verb import Verb
 from simulator.disks import write_disks
 from simulator.engine import Cut, Engine
 from simulator.faults import Nemesis
@@ -122,8 +122,7 @@ class ApplicationRun(Engine):
         self._injecting: asyncio.Task[None] | None = None
         self._all_programs: list[Program] = []
         self._collected_s = 0.0
-        self._hosted: Hosted | None = None
-        self._app: ASGIApp
+        self._clusters: Clusters | None = None
         self.loop.advanced = self._advanced
 
     def violate(self, what: str) -> None:
@@ -218,14 +217,15 @@ class ApplicationRun(Engine):
         begin_ms = self.servers.cluster.clock.now_ms() - self.network.now_us // 1000
         self.diagram = await diagram(self.servers.cluster, self.trace, self.network.names, begin_ms, found_us)
 
-    @property
-    def control_plane(self) -> ASGIApp:
-        """Return the application of the control plane, of the present cluster; a restart makes another."""
-        if self._hosted is None:
-            self._hosted = Hosted(self.servers.cluster)
-            self._app = build_app(Clusters(self._hosted, cast("TaskGroup", self.servers.tasks)), None)
-        self._hosted.source = self.servers.cluster
-        return self._app
+    async def control(
+        self, verb: Verb, names: Mapping[str, str], query: Mapping[str, str], body: bytes
+    ) -> tuple[int, bytes]:
+        """Perform a verb of the control plane on the present cluster; return the status and the content."""
+        if self._clusters is None:
+            self._clusters = Clusters(Hosted(self.servers.cluster), cast("TaskGroup", self.servers.tasks))
+        self._clusters.first.source = self.servers.cluster  # a restart makes another
+        response: tuple[int, bytes] = await self.supervisor.spawn(call(self._clusters, verb, names, query, body))
+        return response
 
     @property
     def programs(self) -> list[Program]:

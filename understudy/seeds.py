@@ -6,11 +6,11 @@ import pickle
 import selectors
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from understudy.simulation import Outcome
+from understudy.simulation import Outcome, warm_up
 
 _PIECE = 1 << 16  # what a pipe of Linux holds
 Play = Callable[[int], Outcome]
@@ -33,7 +33,7 @@ def can_fork() -> bool:
     return hasattr(os, "fork") and sys.platform != "darwin"
 
 
-def outcomes(play: Play, seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
+def outcomes(play: Play, seeds: Sequence[int], jobs: int) -> Iterator[Outcome]:
     """Play seeds in forked processes, ``jobs`` at a time, and yield their outcomes as they arrive.
 
     Each begins with the state of this process: what one run leaves in the program's modules does not reach another.
@@ -45,6 +45,8 @@ def outcomes(play: Play, seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
     if not can_fork():
         yield from map(play, seeds)
         return
+    if len(seeds) > 1:
+        warm_up()
     gc.collect()
     gc.freeze()  # so that the collections of the children do not copy what they share
     waiting, running = iter(seeds), dict[int, _Child]()

@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
+from control_api.verbs import BY_NAME
 from understudy import server_path
 from understudy.aio import AsyncCluster
 from understudy.errors import ControlError
@@ -28,7 +29,7 @@ from understudy.exam.wire import broken_rules
 from understudy.fault_kinds import FAULTS
 from understudy.judging import Conformance, findings_of_client_logs, judge
 from understudy.results import JournalEntry, Record, Written
-from understudy.transport import Address, AsyncTransport
+from understudy.transport import Address, AsyncTransport, decoded
 
 _PAUSE_S = 0.1  # of virtual time, between two looks; ours, short beside what is waited for
 _SHOWN = 5  # records in an error message; ours, what fits on a line
@@ -43,7 +44,7 @@ class SimulationError(AssertionError):
 
 
 class _InProcess(AsyncTransport):
-    """Transport to the control plane of a simulated cluster, whose application is called without a socket."""
+    """Transport to the control plane of a simulated cluster, whose verbs are called without HTTP."""
 
     def __init__(self, engine: Any) -> None:
         super().__init__(Address("http://127.0.0.1:9099"))
@@ -52,25 +53,11 @@ class _InProcess(AsyncTransport):
     async def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Perform the verb and return the decoded response; raise ControlError."""
         __tracebackhide__ = True
-        call = self.address.call(name, arguments)
-        path, _, query = call.target.partition("?")
-        scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
-            "method": call.verb.method, "path": path, "raw_path": path.encode(), "query_string": query.encode(),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in call.headers.items()],
-        }  # fmt: skip
-        sent: list[Mapping[str, Any]] = []
-        requests = [{"type": "http.request", "body": call.body or b"", "more_body": False}]
-
-        async def receive() -> Mapping[str, Any]:
-            return requests.pop() if requests else await asyncio.get_running_loop().create_future()
-
-        async def send(message: Mapping[str, Any]) -> None:
-            sent.append(message)
-
-        await self._engine.supervisor.spawn(self._engine.control_plane(scope, receive, send))
-        content = b"".join(each.get("body", b"") for each in sent)
-        return call.answer(sent[0]["status"], content)
+        verb = BY_NAME[name]
+        names = {each: str(arguments[each]) for each in verb.places}
+        document = verb.document(arguments)
+        body = b"" if document is None else json.dumps(document).encode()
+        return decoded(verb, *await self._engine.control(verb, names, verb.query_texts(arguments), body))
 
 
 class SimulatedCluster(AsyncCluster):
@@ -422,3 +409,14 @@ def play(
         tuple(engine.diagram),
     )
     return outcome, engine.error
+
+
+def warm_up() -> None:
+    """Run an empty cluster: processes that are forked from this one then need not prepare for it what is made late."""
+    play(_idle, 0, options(minutes=0.001, topics={"topic": 1}, faults="none"), apart=True)
+
+
+async def _idle(sim: Simulation) -> None:
+    """Write a record, and read it."""
+    await sim.feed("topic", [0])
+    await sim.read("topic")

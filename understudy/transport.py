@@ -31,18 +31,24 @@ class Call:
     def answer(self, status: int, content: bytes) -> Any:
         """Return the decoded response; raise ControlError for a problem document."""
         __tracebackhide__ = True  # pytest shows the caller's line instead
-        if status >= 300:  # a control plane never redirects: this is something else, such as a gateway
-            raise refusal(status, content)
-        if self.verb.is_file:
-            return content
-        if not self.verb.answer:
-            return content.decode(errors="replace")
-        try:
-            return json.loads(content) if content else {}
-        except ValueError:
-            # The begin of a page that another server sent, here and below.
-            shown = content.decode(errors="replace")[:500]
-            raise ControlError(status, "not JSON", f"this is not a response of a control plane: {shown}") from None
+        return decoded(self.verb, status, content)
+
+
+def decoded(verb: Verb, status: int, content: bytes) -> Any:
+    """Return the decoded response to a verb; raise ControlError for a problem document."""
+    __tracebackhide__ = True
+    if status >= 300:  # a control plane never redirects: this is something else, such as a gateway
+        raise refusal(status, content)
+    if verb.is_file:
+        return content
+    if not verb.answer:
+        return content.decode(errors="replace")
+    try:
+        return json.loads(content) if content else {}
+    except ValueError:
+        # The begin of a page that another server sent, here and below.
+        shown = content.decode(errors="replace")[:500]
+        raise ControlError(status, "not JSON", f"this is not a response of a control plane: {shown}") from None
 
 
 def refusal(status: int, content: bytes) -> ControlError:

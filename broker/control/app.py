@@ -2,19 +2,20 @@
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.control import console, document, origin_check
-from broker.control.hosting import FIRST, READABLE, Clusters
+from broker.control.hosting import FIRST, READABLE, Clusters, Hosted
 from broker.control.performing import perform
 from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.request import ControlRequest
@@ -75,23 +76,52 @@ class EncodedPaths:
 
 
 def _endpoint(clusters: Clusters, verb: Verb, token: str | None) -> Endpoint:
+    async def checked(request: Request) -> Response:
+        if token is None:
+            origin_check.check(request)
+        elif verb.path != "/v1/health":
+            _check_token(request, token)
+        return await _run(clusters, verb, request)
+
     async def endpoint(request: Request) -> Response:
         try:
-            if token is None:
-                origin_check.check(request)
-            elif verb.path != "/v1/health":
-                _check_token(request, token)
-            return await _run(clusters, verb, request)
-        except Unfit as unfit:
-            return _answer(unprocessable(unfit.detail, unfit.field))
-        except Problem as problem:
-            return _answer(problem)
+            return await _or_problem(checked(request))
         except ClientDisconnect:  # while sending the body: there is no caller to respond to
             return Response(status_code=400)
-        except KafkaError as error:
-            return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refused it'}"))
 
     return endpoint
+
+
+async def call(
+    clusters: Clusters, verb: Verb, names: Mapping[str, str], query: Mapping[str, str], body: bytes
+) -> tuple[int, bytes]:
+    """Perform a verb for a caller in this process, without HTTP; return the status and the content of its response.
+
+    ``body`` is JSON, or empty.
+    """
+    hosted = clusters.first
+
+    async def performed() -> Response:
+        sent = await in_slices(document.parse(body))
+        command = ControlRequest(hosted.source, names, sent, None, hosted.activity, hosted.recorder, clusters)
+        return await _perform(hosted, command, verb, query)
+
+    response = await _or_problem(performed())
+    if isinstance(response, StreamingResponse):
+        return response.status_code, b"".join([bytes(each) async for each in response.body_iterator])  # type: ignore[arg-type]
+    return response.status_code, bytes(response.body)
+
+
+async def _or_problem(work: Coroutine[Any, Any, Response]) -> Response:
+    """Return the response, or the problem that prevents it."""
+    try:
+        return await work
+    except Unfit as unfit:
+        return _answer(unprocessable(unfit.detail, unfit.field))
+    except Problem as problem:
+        return _answer(problem)
+    except KafkaError as error:
+        return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refused it'}"))
 
 
 async def _run(clusters: Clusters, verb: Verb, request: Request) -> Response:
@@ -107,8 +137,12 @@ async def _run(clusters: Clusters, verb: Verb, request: Request) -> Response:
     command = ControlRequest(
         hosted.source, names, sent, request.is_disconnected, hosted.activity, hosted.recorder, clusters, base_url
     )
+    return await _perform(hosted, command, verb, request.query_params)
+
+
+async def _perform(hosted: Hosted, command: ControlRequest, verb: Verb, query: Mapping[str, str]) -> Response:
     with hosted.request():
-        answer = await perform(command, verb, request.query_params)
+        answer = await perform(command, verb, query)
         if isinstance(answer, Response):
             return answer
         content = await in_slices(json_in_steps(verb.answer_type, answer))

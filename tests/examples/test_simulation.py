@@ -4,7 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ RIGHT: Any = importlib.import_module("copier").Copier
 SEEDS = 60
 
 
-def finding(mistake: Any, seeds: Iterable[int]) -> str:
+def finding(mistake: Any, seeds: Sequence[int]) -> str:
     """What the first of these seeds finds that finds something; each is played in a process of its own."""
     with server_path.entered():
         options = simulation.options(topics={"in": 2, "out": 2})
