@@ -24,6 +24,8 @@ class BadPath(Exception):
 Formats = Mapping[str, Callable[[Any], Any]]
 """Field name -> function that renders the field's value, at any depth."""
 _NO_FORMATS: Formats = MappingProxyType({})
+_PLAIN = frozenset({NoneType, bool, int, float, str})
+"""Types of most fields, which JSON has. They are looked up first: a match asks for one type after the other."""
 
 
 def to_json(value: Any, special: Formats = _NO_FORMATS) -> Any:
@@ -31,10 +33,12 @@ def to_json(value: Any, special: Formats = _NO_FORMATS) -> Any:
 
     ``special`` renders fields by name. The order of fields is that of the wire.
     """
+    if type(value) in _PLAIN:
+        return value
     match value:
         case ErrorCode():
             return value.name
-        case None | bool() | int() | float() | str():
+        case int() | str():
             return value
         case Message():
             return {
@@ -60,6 +64,8 @@ def bytes_to_json(raw: bytes) -> Any:
 
 def errors(value: Any) -> Iterator[ErrorCode]:
     """Yield all error codes of a response except NONE, in field order."""
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, ErrorCode):
         if value is not ErrorCode.NONE:
             yield value

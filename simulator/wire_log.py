@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from protocol.apis import ApiKey
-from protocol.codec import SCRATCH_BYTES, FrameReader
 from simulator.program import refuse
 
 KEPT: Final = frozenset(
@@ -27,7 +26,6 @@ KEPT: Final = frozenset(
     }
 )
 """The APIs of which requests are kept: those that have an effect."""
-_MOST_BYTES = 2**31 - 1  # the largest size of a frame
 
 
 class Exchange(NamedTuple):
@@ -41,18 +39,35 @@ class Exchange(NamedTuple):
     response: bytes | None
 
 
+class _Frames:
+    """Cuts the bytes of one direction into frames."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def of(self, data: bytes) -> Iterator[bytes]:
+        """Return the frames that are complete with these bytes, without their sizes."""
+        data, self._rest, at = self._rest + data, b"", 0
+        while (end := at + 4 + int.from_bytes(data[at : at + 4])) <= len(data):
+            yield data[at + 4 : end]
+            at = end
+            if at == len(data):
+                return
+        self._rest = data[at:]
+
+
 class Connection:
     """One connection of a program."""
 
     def __init__(self, log: "WireLog", program: str, broker: int, number: int) -> None:
         self._log, self._program, self._broker, self._number = log, program, broker, number
-        self._sent, self._received = (FrameReader(_MOST_BYTES, log.scratch) for _ in range(2))
+        self._sent, self._received = _Frames(), _Frames()
         self._waiting: dict[bytes, int] = {}
         """Correlation id -> place of its request in the log."""
 
     def sends(self, data: bytes, at_us: int) -> None:
         """Take what the program sends. Raises Unsimulated: it authenticates itself, which brokers do not expect."""
-        for frame in _frames(self._sent, data):
+        for frame in self._sent.of(data):
             key = int.from_bytes(frame[:2])
             if key == ApiKey.SASL_HANDSHAKE:
                 raise refuse("SASL", "use security_protocol PLAINTEXT in the simulation")
@@ -63,8 +78,8 @@ class Connection:
 
     def receives(self, data: bytes, at_us: int) -> None:
         """Take what reaches the program."""
-        for frame in _frames(self._received, data):
-            if (place := self._waiting.pop(frame[:4], None)) is not None:  # by the correlation id
+        for frame in self._received.of(data):
+            if (place := self._waiting.pop(frame[:4], None)) is not None:
                 requests = self._log.of[self._program]
                 requests[place] = requests[place]._replace(received_us=at_us, response=frame)
 
@@ -73,20 +88,9 @@ class WireLog:
     """What all connections of a run exchanged."""
 
     def __init__(self) -> None:
-        self.scratch = bytearray(SCRATCH_BYTES)
         self.of: dict[str, list[Exchange]] = {}
         """Name of an instance -> its requests, in the order in which it sent them."""
 
     def connection(self, program: str, broker: int, number: int) -> Connection:
         """Add a connection of a program."""
         return Connection(self, program, broker, number)
-
-
-def _frames(reader: FrameReader, data: bytes) -> Iterator[bytes]:
-    """Give bytes to a reader; return the frames that are complete then."""
-    while data:
-        buffer = reader.buffer()
-        count = min(len(buffer), len(data))
-        buffer[:count] = data[:count]
-        yield from map(bytes, reader.received(count))
-        data = data[count:]

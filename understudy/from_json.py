@@ -6,7 +6,7 @@ So an older client can read a newer server's responses, and vice versa.
 import base64
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -14,43 +14,50 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-@cache
-def hints(cls: Any) -> dict[str, Any]:
-    """Return the resolved types of a dataclass's fields."""
-    return typing.get_type_hints(cls)
+Fit = Callable[[Any], Any]
 
 
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """Build the dataclass from a JSON object; raise TypeError if a field without a default is missing."""
     kind: Any = cls
-    wanted, arguments = hints(kind), {}
-    for spot in fields(cls):  # type: ignore[arg-type]
-        if spot.name in document:
-            arguments[spot.name] = fit(wanted[spot.name], document[spot.name])
-        elif spot.default is MISSING and spot.default_factory is MISSING:
-            message = f"{cls.__name__} of the control plane has no {spot.name!r}: {dict(document)!r}"
+    arguments = {}
+    for name, fit, required in _fields(kind):
+        if name in document:
+            value = document[name]
+            arguments[name] = None if value is None else fit(value)
+        elif required:
+            message = f"{cls.__name__} of the control plane has no {name!r}: {dict(document)!r}"
             raise TypeError(message)
     return cls(**arguments)
 
 
-def fit(kind: Any, value: Any) -> Any:
-    """Convert a value to the annotated type."""
-    if value is None:
-        return None
+@cache
+def _fields(cls: Any) -> list[tuple[str, Fit, bool]]:
+    """Return the name of each field, what converts its values, and whether it is required."""
+    wanted = typing.get_type_hints(cls)
+    return [
+        (spot.name, _fit(wanted[spot.name]), spot.default is MISSING and spot.default_factory is MISSING)
+        for spot in fields(cls)
+    ]
+
+
+def _fit(kind: Any) -> Fit:
+    """Return what converts a value to the annotated type; None stays."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
-        return fit(next(part for part in inner if part is not types.NoneType), value)
-    if origin is dict:
-        return {name: fit(inner[1], part) for name, part in value.items()}
-    if origin is tuple:
-        return tuple(fit(inner[0], part) for part in value)
-    if kind is int and isinstance(value, str):
-        return int(value)  # an integer that JSON parsers in JavaScript would round
+        return _fit(next(part for part in inner if part is not types.NoneType))
+    if origin in {dict, tuple}:
+        fit = _fit(inner[1] if origin is dict else inner[0])
+        if origin is dict:
+            return lambda value: {name: None if part is None else fit(part) for name, part in value.items()}
+        return lambda value: tuple(None if part is None else fit(part) for part in value)
+    if kind is int:  # JSON parsers in JavaScript would round an integer that is a text
+        return lambda value: int(value) if isinstance(value, str) else value
     if kind is bytes:
-        return to_bytes(value)
+        return to_bytes
     if is_dataclass(kind) and isinstance(kind, type):
-        return build(kind, value)
-    return value
+        return lambda value: build(kind, value)
+    return lambda value: value
 
 
 def to_bytes(value: Any) -> bytes:
