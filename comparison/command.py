@@ -60,7 +60,7 @@ class Options:
     kafka: str
     understudy: str | None = None
     histories: int = 100
-    length: int = 40
+    length: int = 40  # as LENGTH
     seed: int = 0
     json_file: str | None = None
     junit_file: str | None = None
@@ -128,7 +128,9 @@ def only_broker(target: Target) -> int:
 def compare(kafka: Target, ours: Target, options: Options, *, recompresses: bool = False) -> Report:
     """Play the histories, and delete their topics. `recompresses`: Kafka's brokers compress all records again."""
     histories = Histories(
-        Pair(kafka, ours, recompresses=recompresses), f"compare-{options.seed}-{id(options) % 100_000}"
+        # The number: a run has topics of its own.
+        Pair(kafka, ours, recompresses=recompresses),
+        f"compare-{options.seed}-{id(options) % 100_000}",
     )
     seeds = [f"{options.seed}.{number}" for number in range(options.histories)]
     try:
@@ -159,7 +161,7 @@ def by_api(report: Report) -> dict[str, tuple[int, Counter[str], list[str]]]:
 def table(report: Report) -> list[str]:
     """Render the report as a text table."""
     rows = by_api(report)
-    width = max((len(api) for api in rows), default=3)
+    width = max((len(api) for api in rows), default=len("API"))
     lines = [f"{'API':{width}}  answers  differ  error codes"]
     for api, (count, codes, texts) in rows.items():
         # Four fit on a line.

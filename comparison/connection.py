@@ -105,6 +105,7 @@ def connect(
     connection = Connection(connected, client_id)
     if login is not None:
         try:
+            # A nonce of 144 bits.
             run(authenticate(login, secrets.token_urlsafe(18)), connection.call)
         except (AuthenticationError, Closed):
             connection.close()

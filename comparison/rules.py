@@ -86,6 +86,7 @@ def _from_now(_names: Names, value: Any) -> Any:
     """Express a time in minutes from now: equal for both clusters' tokens, though requests are seconds apart."""
     if not isinstance(value, int) or not 0 < value < LAST_MS:
         return value
+    # Rounded.
     return f"in {(value - int(time.time() * 1000) + 30_000) // 60_000} min"
 
 

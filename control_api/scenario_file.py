@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 VERSION = 1
 _MOST_BYTES = 8 * 1024 * 1024
-"""The largest body that the control plane accepts."""
+"""The largest body that the control plane accepts (`broker.control.document.MOST_BYTES`)."""
 _SUCH = '{"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COORDINATOR"}}'
 
 

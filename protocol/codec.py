@@ -216,7 +216,7 @@ def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int,
         IndexError, ValueError, struct.error: the frame does not follow the schema of its version.
     """
     (correlation_id,) = _SIZE.unpack_from(frame)
-    at = 4
+    at = 4  # after the correlation id
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
     response, _ = response_reader(key, version)(frame, at, Budget(MOST_ANSWERED))
@@ -319,7 +319,7 @@ class FrameReader:
     def _cut(self, source: bytearray, end: int) -> list[bytearray]:
         frames: list[bytearray] = []
         at = 0
-        while end - at >= 4:
+        while end - at >= 4:  # a size
             (size,) = _SIZE.unpack_from(source, at)
             if size < 0 or size > self.limit:
                 self.pending_bytes = 0

@@ -10,7 +10,7 @@ from uuid import UUID
 
 K = TypeVar("K")
 V = TypeVar("V")
-_MASK = 0xFFFFFFFF
+_MASK = 0xFFFFFFFF  # of Java's int
 _DEFAULT_CAPACITY = 16  # HashMap.DEFAULT_INITIAL_CAPACITY (groups 0.8.3)
 # 0.75 and three quarters below: HashMap.DEFAULT_LOAD_FACTOR, and those of the other tables. 31: String.hashCode.
 _LONG_MASK = 0xFFFF_FFFF_FFFF_FFFF

@@ -16,7 +16,7 @@ def partition_for(key: bytes | None, partitions: int, turn: Iterator[int]) -> in
 def murmur2(data: bytes) -> int:
     """Return the 32-bit hash, unsigned (Kafka: ``Utils.murmur2``)."""
     value = (_SEED ^ len(data)) & _MASK
-    aligned = len(data) // 4 * 4
+    aligned = len(data) // 4 * 4  # murmur2 takes four bytes at a time
     for at in range(0, aligned, 4):
         part = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
         part = (part ^ part >> _R) * _M & _MASK

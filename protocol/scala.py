@@ -10,7 +10,7 @@ from typing import TypeVar
 from protocol.java import string_hash, table_order
 
 K = TypeVar("K")
-_MASK = 0xFFFFFFFF
+_MASK = 0xFFFFFFFF  # of Java's int
 _CAPACITY = 16  # mutable.HashMap.defaultInitialCapacity
 _BITS = 5  # of the hash for each level: 32 places
 _FEW = 4  # Map1 to Map4 are classes of their own, in the order of insertion

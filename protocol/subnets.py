@@ -24,7 +24,7 @@ def subnet(text: str) -> Network:
     if address_match is None:
         raise ValueError(f"Could not parse [{text}]")
     *parts, prefix = map(int, address_match.groups())
-    for value, most in (*((part, 255) for part in parts), (prefix, 32)):
+    for value, most in (*((part, 255) for part in parts), (prefix, 32)):  # a byte of an IPv4 address, and its bits
         if value > most:
             raise ValueError(f"Value [{value}] not in range [0,{most}]")
     return ipaddress.IPv4Network((".".join(map(str, parts)), prefix), strict=False)

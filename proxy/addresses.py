@@ -36,9 +36,8 @@ _READ = frozenset({*ADDRESSED, *_HINTS_FROM, ApiKey.API_VERSIONS})
 
 def has_addresses(key: int, version: int) -> bool:
     """Whether responses of this API and version may have addresses."""
-    return (
-        key in ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, 1 << 15)
-    )  # above every int16
+    above_int16 = 1 << 15
+    return key in ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, above_int16)
 
 
 async def rewritten(response: Message, place: Place) -> Message:

@@ -122,7 +122,7 @@ def report(result: Result, options: Options) -> list[str]:
     head = f"seed {result.seed}: {'BROKEN' if result.violations else 'ok'}, {facts}, hash {result.digest}"
     lines = [head]
     if options.story or result.violations:
-        lines += result.trace.story(options.story or 40)
+        lines += result.trace.story(options.story or 40)  # a screen
     lines += [f"  excused: {each}" for each in result.excused]
     if result.violations:
         lines += [f"  broken: {each}" for each in result.violations[:_SHOWN]]

@@ -68,7 +68,7 @@ class Deliveries:
     now_us: Callable[[], int]
     latest_us: int
     """Time after which a request that was given up has arrived, if it ever does."""
-    limit: int = 5
+    limit: int = 5  # the default of group.share.delivery.count.limit
     disturbed_us: Callable[[], int] = lambda: 0
     excuse_of: Callable[[str, Place, int, int], str] = lambda *_: ""
     """Returns why Kafka, too, delivers a record once more to a fetch of that time; empty if it does not."""

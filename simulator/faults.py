@@ -330,6 +330,7 @@ class Nemesis:
             await sleep_ms(half_ms)
             place = servers.coordinated_at(name)
             if then == "move" and place is not None:
+                # Mostly at once: a coordinator that loads only makes clients wait.
                 self._move(INTERNAL[1], place[1], fault.broker, chance.choice((0, 0, 500)))
             elif then == "kill" and place is not None and not self._restarting and self.may_be_killed(place[0]):
                 self.note(f"broker {place[0]}, which coordinates {name}, is killed")

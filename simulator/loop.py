@@ -35,7 +35,7 @@ _SHORTEST_S = 10e-6
 """The shortest delay above 0. What floats leave over of a time to wait would not advance the clock: who waits for the
 rest would spin."""
 BEGIN_NS = 1_800_000_000_000_000_000
-"""The virtual time at the start of a run: January 2027."""
+"""The virtual time at the start of a run, January 2027: arbitrary, but always the same, as seeds reproduce runs."""
 
 
 class Spinning(Exception):

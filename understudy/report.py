@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
         "--top",
         metavar="N",
         type=whole_number,
-        default=20,
+        default=20,  # as Selection has it, and below
         help="number of hot keys per topic (default 20)",
     )
     parser.add_argument(

@@ -182,7 +182,7 @@ class _Bar:
     def show(self, done: int, findings: int) -> None:
         """Show the bar with what has been done."""
         if self._bar is not None:
-            rate = done / max(time.perf_counter() - self._began_s, 1e-3)
+            rate = done / max(time.perf_counter() - self._began_s, 1e-3)  # never by 0
             self._bar.update(self._bar.task_ids[0], completed=done, found=findings, rate=rate)
             self._bar.start()
 

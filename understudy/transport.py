@@ -46,7 +46,7 @@ def decoded(verb: Verb, status: int, content: bytes) -> Any:
     try:
         return json.loads(content) if content else {}
     except ValueError:
-        # The begin of a page that another server sent, here and below.
+        # The begin of a page that another server sent, some lines, here and below.
         shown = content.decode(errors="replace")[:500]
         raise ControlError(status, "not JSON", f"this is not a response of a control plane: {shown}") from None
 

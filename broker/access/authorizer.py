@@ -201,6 +201,7 @@ def java_host(host: str) -> str:
         return str(address)
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
+    # Groups of two of its 16 bytes.
     groups = (int.from_bytes(address.packed[at : at + 2], "big") for at in range(0, 16, 2))
     scope = "" if address.scope_id is None else f"%{address.scope_id}"
     return ":".join(f"{group:x}" for group in groups) + scope

@@ -71,9 +71,8 @@ def _counted(activity: Activity, kind: str, now: int) -> tuple[Counted, ...]:
         for name, (series, errors) in activity.by(kind, now).items()
     ]
     most = sorted(items, key=lambda each: -each.requests)[:_MOST]
-    return tuple(
-        sorted(most, key=lambda each: each.name)
-    )  # a stable order, so that the list can be read while it updates
+    # A stable order, so that the list can be read while it updates.
+    return tuple(sorted(most, key=lambda each: each.name))
 
 
 def _errors(activity: Activity) -> Iterator[CountedError]:

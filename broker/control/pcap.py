@@ -24,7 +24,7 @@ from protocol.records.batch import (
 )
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
-"""The file header: version 2.4, microseconds, raw IP packets."""
+"""The file header: version 2.4, microseconds, raw IP packets (link type 101), whole up to tcpdump's usual 262,144."""
 PORT = 9092  # at which Wireshark expects Kafka
 _SEGMENT_BYTES = 60_000  # with headers below 65,535, the largest IP packet
 _MOST_SECONDS = 0xFFFFFFFF
@@ -77,7 +77,7 @@ class Capture:
         for at in range(0, len(message), _SEGMENT_BYTES):
             piece = message[at : at + _SEGMENT_BYTES]
             self._packet(out, source, target, at_us, _PUSH | _ACK, piece)
-            source.sequence = (source.sequence + len(piece)) & 0xFFFFFFFF
+            source.sequence = (source.sequence + len(piece)) & 0xFFFFFFFF  # of 32 bits
 
     @staticmethod
     def _packet(out: bytearray, source: _Side, target: _Side, at_us: int, flags: int, payload: bytes) -> None:
@@ -110,7 +110,7 @@ def _sides(entry: Entry, connection: Connection | None) -> tuple[_Side, _Side]:
         host = IPv4Address("127.0.0.1" if connection is None else connection.client_host).packed
     except AddressValueError:
         host = b"\x7f\0\0\1"
-    port = entry.connection & 0xFFFF if connection is None else connection.client_port
+    port = entry.connection & 0xFFFF if connection is None else connection.client_port  # 16 bits, below too
     return _Side(host, port), _Side(b"\x7f\0" + (entry.broker & 0xFFFF).to_bytes(2, "big"), PORT)
 
 

@@ -22,7 +22,7 @@ from protocol.records.records import Record, frame_batch, parse_marker, read_rec
 from storage.log.partition_log import PartitionLog
 
 _COMMITTED = "read_committed"
-_MOST_RECORDS = 10_000  # in one result, which is built in memory; a caller reads on from the last offset
+_MOST_RECORDS = 10_000  # in one result, which is built in memory; a caller reads on from the last offset; ours
 _MOST_IN_BATCH = 5_000  # so that a batch of small records stays far below max.message.bytes
 _MOST_DELTA = 2**31 - 1  # an offset delta is an int32
 _STEP = 64  # records between two pauses; few, so that clients do not wait

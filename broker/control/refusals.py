@@ -11,9 +11,8 @@ from broker.control.problems import Problem
 from broker.control.request import ControlRequest
 from control_api.answers.common import Refusal
 
-_MOST_SUBJECTS = (
-    50  # ids, groups or producers, the newest: each is explained, which reads its timeline; ours, more are not read
-)
+_MOST_SUBJECTS = 50
+"""Ids, groups or producers, the newest: each is explained, which reads its timeline; ours, more are not read."""
 Why = Callable[[ControlRequest], Awaitable[Refusal]]
 
 

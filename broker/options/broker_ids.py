@@ -10,7 +10,7 @@ from pathlib import Path
 from storage.checkpoints import META_PROPERTIES, decode_properties, node_id_of
 from storage.ownership import REPLACING, RESTORED
 
-MOST_ID = 2**31 - 1
+MOST_ID = 2**31 - 1  # of an int32
 MOST_BROKERS = 1000  # each has listeners, so descriptors; ours, more than any cluster of Kafka has
 MOST_CONTROLLERS = 9  # more than any quorum needs
 FIRST_CONTROLLER = 3000

@@ -34,15 +34,13 @@ _READ_AHEAD_FRAMES = 64  # with fewer, a disconnect is noticed while an earlier 
 _READ_AHEAD_BYTES = 4 * 1024 * 1024  # four of the largest batches that a topic takes by default
 _CAUTIOUS_BYTES = 64 * 1024  # the first buffer of a large frame when memory is scarce; ours: most frames fit
 _TRUSTING_BYTES = 2 * 1024 * 1024  # and when it is not; twice the largest batch of a topic by default
-_PROGRESS_BYTES = (
-    64 * 1024
-)  # an incomplete frame that grows by so much has not stalled; ours, for links of 2 KB a second
+_PROGRESS_BYTES = 64 * 1024
+"""An incomplete frame that grows by so much has not stalled: ours, for links of 2 KB a second."""
 _TURN_US = 2000  # for which one client with many queued requests is served before others; ours: more is noticed
 _JOIN_BELOW_BYTES = 64 * 1024
 """Copying less is cheaper than a further call of the system: ours, its order counts."""
-_TURNS_FOR_THE_NEXT = (
-    8  # of the loop, some microseconds each, to read a request sent after this one; ours, more would delay others
-)
+_TURNS_FOR_THE_NEXT = 8
+"""Turns of the loop, some microseconds each, to read a request sent after this one: ours, more would delay others."""
 _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 
 

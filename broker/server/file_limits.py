@@ -31,7 +31,10 @@ _MOMENTARY = 24
 Ours, more than are open at a time.
 """
 _MOST_FILES = 512
-"""Open log files of a broker: files beyond that are closed, the one used longest ago first, and opened again."""
+"""Open log files of a broker: files beyond that are closed, the one used longest ago first, and opened again.
+
+Ours: more would take descriptors from clients, fewer would reopen files that are in use.
+"""
 _MOST_CONTROL = 256
 """Connections to the control plane: tests that share a process have one or two each.
 

@@ -87,6 +87,7 @@ def metadata(target: Target, step: Step) -> StepRequest:
 def describe_topic(target: Target, step: Step) -> StepRequest:
     """DescribeTopicPartitions."""
     topics = [TopicRequest(target.called(symbol)) for symbol in sorted(step["topics"])]
+    # 2000: the default of max.request.partition.size.limit.
     request = DescribeTopicPartitionsRequest(topics, step.get("limit", 2000), None)
     return StepRequest(ApiKey.DESCRIBE_TOPIC_PARTITIONS, step["v"], request, step["c"], reads=True)
 

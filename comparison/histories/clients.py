@@ -34,7 +34,10 @@ from protocol.types import ZERO_UUID, uuid_text
 RESERVED = {"zero": ZERO_UUID, "one": UUID(int=1)}
 OWN = ("a", "b")
 LATER_S = 0.12
-"""A little more than the shortest push interval of a subscription."""
+"""A little more than the shortest push interval of a subscription.
+
+ClientMetricsConfigs.MIN_INTERVAL_MS is 100.
+"""
 MOST_BYTES = 1_048_576  # the default of telemetry.max.bytes
 NOT_COMPRESSED = ("empty", "garbage")
 OTLP = b"\x0a\x10\x12\x0e\x12\x0c\x0a\x01m\x1a\x01d*\x04\x0a\x02\x08\x01"
@@ -117,6 +120,7 @@ def push(target: Target, step: Step) -> StepRequest:
 
 def _metrics(body: str, compression: int) -> bytes:
     """Build a body, compressed with the request's codec if it exists; `garbage` is not, and two bodies are invalid."""
+    # Twenty: any number.
     plain = {"empty": b"", "garbage": b"\xff" * 20, "most": bytes(MOST_BYTES), "large": bytes(MOST_BYTES + 1)}
     text = plain.get(body, OTLP)
     if body in NOT_COMPRESSED or compression not in tuple(Codec):

@@ -48,7 +48,7 @@ LONG_MS = 5_000
 Ours, longer than any wait of a script but the long ones.
 """
 SOON_S = 0.5
-"""What was queued behind a wait that is over is served within so long."""
+"""What was queued behind a wait that is over is served within so long: ours, ten times QUIET_S."""
 AT_ITS_END, THEN = "at the end of its wait", "then"
 CLOSED, CUT, WAITS = "(connection closed)", "(cut)", "(waits)"
 STEERED = {"pause": True, "resume": False}

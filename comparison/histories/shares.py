@@ -126,6 +126,7 @@ def _forget_acknowledged(sharer: Sharer, acks: Acks, errors: dict[Place, Any]) -
             continue
         for first, last, types in batches:
             if RENEW not in types:
+                # A range may name 2^63 offsets; no member has acquired more than a few.
                 sharer.held.get(place, set()).difference_update(range(first, min(last, first + 10_000) + 1))
 
 

@@ -23,7 +23,7 @@ from protocol.messages.txn_offset_commit import (
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 MOST_TIMEOUT_MS = 900_000
-"""Transaction timeout that is long enough while histories are played."""
+"""Transaction timeout that is long enough while histories are played: the default of transaction.max.timeout.ms."""
 FIRST_BATCHED_ADD = 4  # version of AddPartitionsToTxn (KIP-890)
 FIRST_LISTED_BY_PATTERN = 2
 FIRST_WITH_EPOCH_BACK = 5  # of EndTxn (KIP-890)

@@ -15,7 +15,7 @@ LAG_US: Final = 5_000_000  # how long another broker may still have old metadata
 ANY: Final = object()
 """A value that the journal does not contain."""
 _ABSENT: Final = object()
-_NEVER: Final = 2**62
+_NEVER: Final = 2**62  # after every time
 
 Key = tuple[str, ...]
 """Kind of a value, then its owner: ("setting", "2", "orders", "retention.ms")."""

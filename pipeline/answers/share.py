@@ -11,7 +11,10 @@ from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4  # AcknowledgeType
 _CLOSES: Final = -1
 _MOST_OFFSETS: Final = 100_000
-"""Longer ranges are not checked offset by offset: one acknowledgement may name 2^63 of them."""
+"""Longer ranges are not checked offset by offset: one acknowledgement may name 2^63.
+
+Arbitrary, more than clients acknowledge at a time.
+"""
 _RESETS: Final = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets", "DeleteGroups"})
 Place = tuple[str, str, int]
 """Group, topic id, partition."""

@@ -77,7 +77,7 @@ _KINDS: Final = (
 _STATED: Final = re.compile(r"offsets (-?[0-9]+)-(-?[0-9]+), out of order")
 _DAMAGE: Final = {"damage_kind": pa.string(), "stated_offset": pa.int64(), "stated_last": pa.int64()}
 """Columns derived from a decoder's reason."""
-_NEVER: Final = -(2**63)
+_NEVER: Final = -(2**63)  # before every time
 _EPOCHS: Final = 1 << 17
 """More than the number of epochs of a producer."""
 _MEMORY: Final = np.dtype(

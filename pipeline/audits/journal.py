@@ -43,5 +43,5 @@ def _owned(raw: bytes) -> list[tuple[str, int]]:
         at += 2 + size
         (count,) = _INT.unpack_from(raw, at)
         places += [(name, _INT.unpack_from(raw, at + 4 + 4 * index)[0]) for index in range(count)]
-        at += 4 + 4 * count
+        at += 4 + 4 * count  # int32s: their number, and each
     return places

@@ -33,7 +33,7 @@ from storage.quorum_files import metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata"
 _BROKER: Final = re.compile(r"(^|/)broker-\d+(/[^/]+)?$")
-EVERYTHING: Final = 2**63 - 1
+EVERYTHING: Final = 2**63 - 1  # the highest offset
 
 INDEXES: Final = pa.schema(
     [

@@ -92,6 +92,7 @@ def free_bytes() -> int:
     """Return the memory that processes can get without swapping."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        # In units of 1024 bytes.
         return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) * 1024
     except (OSError, StopIteration):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

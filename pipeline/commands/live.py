@@ -38,7 +38,7 @@ def follow_cluster(arguments: Mapping[str, Any], wanted: "list[Check]", register
     ):
         watch = Watch(
             cluster, Path(folder), _now_ms, topics=arguments["topic"], from_end=arguments["from_end"],
-            most_bytes=arguments["keep"] << 20, look=look_of(counts),
+            most_bytes=arguments["keep"] << 20, look=look_of(counts),  # megabytes
         )  # fmt: skip
         register = register_of(watch, {**arguments, "dir": folder}, registered, counts)
         return follow.follow(arguments, wanted, register, counts)

@@ -50,7 +50,7 @@ HEADER: Final = np.dtype(
 assert HEADER.itemsize == BATCH_HEADER_SIZE
 SMALLEST_MESSAGE: Final = 26
 """Bytes of a magic-0 message without key and value."""
-MAGIC_POSITION: Final = 16
+MAGIC_POSITION: Final = 16  # after offset, length and leader epoch (core D.4)
 
 _LARGE: Final = 32 * 1024 * 1024  # beyond any batch but one that a damaged length announces
 _LENGTH, _LENGTH_AND_MAGIC = Struct(">i"), Struct(">i4xb")
@@ -272,7 +272,7 @@ def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
     begins: list[int] = []
     add, fields_at = begins.append, _LENGTH_AND_MAGIC.unpack_from
     while at + MAGIC_POSITION < end:
-        length, magic = fields_at(view, at + 8)
+        length, magic = fields_at(view, at + 8)  # after the base offset
         behind = at + LOG_OVERHEAD + length
         if magic != MAGIC_V2 or length < BATCH_HEADER_SIZE - LOG_OVERHEAD or behind > end:
             break
@@ -283,7 +283,7 @@ def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
 
 
 def _size(data: Bytes, at: int) -> int:
-    return LOG_OVERHEAD + int(_LENGTH.unpack_from(data.data, at + 8)[0])
+    return LOG_OVERHEAD + int(_LENGTH.unpack_from(data.data, at + 8)[0])  # after the base offset
 
 
 def _is_whole(data: Bytes, at: int) -> bool:

@@ -40,6 +40,6 @@ def read_varints(data: Bytes, at: Positions, max_bytes: int = VARINT_BYTES) -> t
         after[more] = places + 1
         shift += 7
         more = more[byte >= 0x80]
-    if max_bytes == VARINT_BYTES and shift > 28:
+    if max_bytes == VARINT_BYTES and shift > 28:  # the fifth byte
         value &= 0xFFFFFFFF  # Java truncates to 32 bits too
     return (value >> 1 & 0x7FFFFFFFFFFFFFFF) ^ -(value & 1), after

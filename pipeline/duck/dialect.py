@@ -44,7 +44,7 @@ def _structure(ddl: str) -> str:
 
     Types are converted from the inside out, for at most six levels.
     """
-    for _ in range(6):
+    for _ in range(6):  # ours, deeper than any column
         ddl = rf"system.main.regexp_replace({ddl}, 'ARRAY<([^<>]*)>', '[\1]', 'gi')"
         ddl = rf"system.main.regexp_replace({ddl}, 'STRUCT<([^<>]*)>', '{{\1}}', 'gi')"
     quoted = rf"""system.main.regexp_replace({ddl}, '(\w+)', '"\1"', 'g')"""

@@ -13,9 +13,8 @@ MOST_PATHS: Final = 500
 
 Arbitrary, more than a type has fields.
 """
-MOST_DEPTH: Final = (
-    20  # of a value: deeper ones are summarized, as a self-reference has no end; ours, deeper than types are
-)
+MOST_DEPTH: Final = 20
+"""Depth from which values are summarized, as a self-reference has no end: ours, deeper than types are."""
 EXAMPLE: Final = 40  # characters, so that a path and its example fit on a line
 EXAMPLE_OF_A_KEY: Final = 60  # characters: keys are short, and a line has space for so many
 _REGISTRY_HEAD: Final = 5

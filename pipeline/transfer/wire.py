@@ -27,6 +27,8 @@ from protocol.topic_names import complaint_of
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20  # arbitrary, large so that few requests are needed, and held in memory
 _PAUSE_S: Final = 0.1  # retry.backoff.ms of Kafka's clients
+_REQUEST_MS: Final = 30_000  # request.timeout.ms of Kafka's clients
+_TRANSACTION_MS: Final = 60_000  # transaction.timeout.ms of Kafka's producer, which sends it without transactions, too
 _MOST_THROTTLED: Final = 100  # times in turn: a quota that is never met again is an error; ours
 _MOVING: Final = frozenset(
     {
@@ -114,7 +116,7 @@ class Cluster:
             for name, (count, configs) in topics.items()
         ]
         # Kafka's clients wait as long (request.timeout.ms), here and below.
-        answer = self.ask_any(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted, timeout_ms=30_000))
+        answer = self.ask_any(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted, timeout_ms=_REQUEST_MS))
         for each in answer.topics:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 why = each.error_message or each.error_code.name
@@ -209,7 +211,7 @@ class Cluster:
         if node is None:
             return None
         data = TopicProduceData(topic, [PartitionProduceData(partition, bytes(batch))])
-        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data])
+        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=_REQUEST_MS, topic_data=[data])
         try:
             answer = self._connection(node).ask(ApiKey.PRODUCE, request).responses[0].partition_responses[0]
         except SecurityError as error:
@@ -219,7 +221,7 @@ class Cluster:
     def producer_id(self) -> tuple[int, int]:
         """Return a new producer id and its epoch. Raises WireError."""
         # Any: without a transactional id it has no effect.
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_TRANSACTION_MS)
         for _ in self._tries():
             answer = self.ask_any(ApiKey.INIT_PRODUCER_ID, request)
             if answer.error_code is ErrorCode.NONE:
@@ -228,7 +230,7 @@ class Cluster:
 
     def delete(self, topics: Sequence[str]) -> None:
         """Delete topics, and wait until they are gone. Raises WireError."""
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=30_000)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=_REQUEST_MS)
         answer = self.ask_any(ApiKey.DELETE_TOPICS, request)
         for each in answer.responses:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:

@@ -278,6 +278,7 @@ _PARTITION_VERSIONS = ((16, 0), (22, 1))
 def record_version(record: Any, metadata_version: int = LATEST_METADATA_VERSION) -> int:
     """Return the schema version in which a controller at that ``metadata.version`` writes the record."""
     if isinstance(record, RegisterBrokerRecord):
+        # 4: the newest.
         return next((version for last, version in _BROKER_VERSIONS if metadata_version <= last), 4)
     if isinstance(record, PartitionRecord | PartitionChangeRecord):
         return next((version for last, version in _PARTITION_VERSIONS if metadata_version <= last), 2)

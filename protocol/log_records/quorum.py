@@ -77,7 +77,7 @@ def voter_ids(value: bytes) -> list[int]:
     count, at = read_uvarint(value, 2)
     for _ in range(count - 1):
         ids.append(struct.unpack_from(">i", value, at)[0])
-        endpoints, at = read_uvarint(value, at + 4 + 16)
+        endpoints, at = read_uvarint(value, at + 4 + 16)  # after the id, and that of the directory
         for _ in range(endpoints - 1):
             for _text in ("name", "host"):
                 size, at = read_uvarint(value, at)

@@ -161,6 +161,7 @@ def _is_empty(codec: int, data: Buffer) -> bool:
 def _module(codec: int, data: Buffer) -> ModuleType:
     """Return the decompressor of a codec. Raises UnreadableCompressionError for bytes that Kafka's cannot read."""
     if codec == Codec.LZ4:
+        # The shortest header has seven bytes; the flags follow the magic number.
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
             raise UnreadableCompressionError("not an lz4 frame of independent blocks")

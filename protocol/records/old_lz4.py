@@ -29,7 +29,9 @@ def _with_checksum_from(frame: bytes, start: int) -> bytes:
     if len(frame) <= _FLAGS:
         return frame
     flags = frame[_FLAGS]
+    # Flags and block size, and the bytes of the optional fields.
     end = _FLAGS + 2 + (8 if flags & _CONTENT_SIZE else 0) + (4 if flags & _DICTIONARY_ID else 0)
     if len(frame) <= end:
         return frame
+    # The checksum is the second byte of the hash.
     return frame[:end] + bytes((xxh32_intdigest(frame[start:end]) >> 8 & 0xFF,)) + frame[end + 1 :]

@@ -91,6 +91,7 @@ def _after_header(view: memoryview, begin: int) -> int | None:
         if flags & flag:
             at = _after_zero(view, at)
     if flags & _HEADER_CHECKSUM:
+        # The lower half of a CRC-32 (RFC 1952).
         if int.from_bytes(view[at : at + 2], "little") != zlib.crc32(view[begin:at]) & 0xFFFF:
             return None
         at += 2
@@ -122,6 +123,7 @@ def first_frame(data: Buffer) -> memoryview:
     while at <= last:
         size = unpack(view, at)[0] & _BLOCK_LENGTH
         if not size:
+            # The mark, and the checksum: four bytes each.
             return view[: at + (8 if flags & _CONTENT_CHECKSUM else 4)]
         at += size + beside
     return view

@@ -21,7 +21,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.records.batch import RecordBatch
 from protocol.records.records import read_records
-from simulator.clients.client import GROUP, RETRIABLE, Client, Lost, first_error
+from simulator.clients.client import GROUP, REQUEST_TIMEOUT_MS, RETRIABLE, Client, Lost, first_error
 from simulator.history import Place
 
 HEADER_BYTES = 61  # of a batch (core D.4)
@@ -239,7 +239,8 @@ class Member:
         try:
             joined = await client.ask_coordinator(
                 GROUP, self.group, ApiKey.JOIN_GROUP, 7, request, self.group,
-                timeout_ms=2 * REBALANCE_TIMEOUT_MS + 5_000, channel="group", retry=False,
+                # The other members may take a whole timeout, and their coordinator as long as for any request.
+                timeout_ms=2 * REBALANCE_TIMEOUT_MS + REQUEST_TIMEOUT_MS, channel="group", retry=False,
             )  # fmt: skip
         except Lost:
             await client.pause()

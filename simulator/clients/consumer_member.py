@@ -53,6 +53,7 @@ class ConsumerMember(Client):
         """When a heartbeat was sent whose response, perhaps with a revocation, was lost."""
         self._fetcher = Fetcher(self)
         self._grants: dict[Place, int] = {}
+        # Of OffsetCommit and OffsetFetch: topics by name, or by id (KIP-848).
         self._version = self.chance.choice((9, 10))
 
     @property

@@ -161,7 +161,7 @@ class GroupProber(Prober):
         producer = Producer(self, group, group, newer=self.chance.random() < 0.5)
         await producer.initialize()
         transaction, began_ms = producer.begin(), self.world.elapsed_ms()
-        await producer.send_offsets(transaction, Membership(group, -1, ""), {self._place: 7})
+        await producer.send_offsets(transaction, Membership(group, -1, ""), {self._place: 7})  # any offset
         code, offset = await self._fetched(group, wait=False)
         in_time = self.world.elapsed_ms() - began_ms < TIMEOUT_MS - _SLACK_MS
         if in_time and code not in RETRIABLE:

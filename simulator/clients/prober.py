@@ -127,6 +127,7 @@ class Prober(Client):
         known = await self._idempotent(name)
         known.raise_epoch()
         await known.send(self._place, 1)
+        # The sequence that would follow.
         code = await self._produce(known.producer_id, known.epoch - 1, 3, None, "of an old epoch")
         self._expect(code, ErrorCode.INVALID_PRODUCER_EPOCH, what="a batch of an old epoch")
 

@@ -340,6 +340,7 @@ class IdempotentClient(Client):
         await producer.initialize()
         while not self.stopping:
             try:
+                # One to three records, below too: batches of several, and many batches.
                 await producer.send(self.chance.choice(self._places), self.chance.randrange(1, 4))
             except Refused as error:
                 self.history.violate(f"{self.name}: an idempotent producer was refused: {error}")

@@ -30,8 +30,11 @@ from storage.log.record_rules import (
 T = TypeVar("T")
 
 MOST_DECOMPRESSED_BYTES: Final = 2_147_483_639
-"""Default limit of a decompressed batch. Kafka limits only single records: a megabyte of zstd can become 30 GB."""
-_UNLIMITED: Final = 2**63
+"""Default limit of a decompressed batch. Kafka limits only single records: a megabyte of zstd can become 30 GB.
+
+Its limit of a record, the default of max.decompressed.message.bytes: no Java array is larger.
+"""
+_UNLIMITED: Final = 2**63  # more bytes than an int64 counts
 
 
 class CheckedRecords(NamedTuple):

@@ -52,7 +52,7 @@ _AT_ONCE: Final = 256 * 1024
 
 Arbitrary, larger ones are read in portions, so that others are served.
 """
-_UNLIMITED: Final = 2**63
+_UNLIMITED: Final = 2**63  # more bytes than an int64 counts
 
 
 class SegmentStart(NamedTuple):

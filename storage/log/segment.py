@@ -34,7 +34,7 @@ TIERED_SUFFIX = ".tiered"
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 
-MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_RELATIVE_OFFSET = 2**31 - 1  # an int32 in indexes and batches (core F.3)
 
 _SPAN = Struct(">qi11xi")  # base offset, length field, last offset delta
 _SPAN_SIZE = 27  # bytes up to the last offset delta of a batch, its end

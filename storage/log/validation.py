@@ -66,7 +66,8 @@ _AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
 
 _PREFIX: Final = Struct(">8xi4xb").unpack_from
 """Length field and magic byte of a batch of any magic."""
-_PREFIX_BYTES: Final = 17  # up to and including the magic byte (core D.4)
+# Bytes and positions in a batch, the next three: core D.4.
+_PREFIX_BYTES: Final = 17  # up to and including the magic byte
 _MAGIC: Final = 16
 _ATTRIBUTES_LOW: Final = 22
 _LENGTH: Final = Struct(">i").unpack_from

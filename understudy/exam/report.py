@@ -170,7 +170,7 @@ def badge(result: ExamResult) -> str:
     text = f"{result.count(Verdict.PASS)} of {played} passed"
     colour = "#b32d2d" if result.failed else "#2d7d46"
     label = escape(printable(f"exam: {result.library.name}"))
-    # Pixels: 6.4 for a character of this font, and margins.
+    # Pixels: 6.4 for a character of this font, and margins, by eye.
     left, right = 8 + 6.4 * len(label), 12 + 6.4 * len(text)
     return (
         f"{MARK}\n"

@@ -20,6 +20,8 @@ _AUTH = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +(?P<token>[-_.~+/A-Za-z0-9]+=*)"
 _OPTION = "unsecuredValidator"
 CLOCK_SKEW = f"{_OPTION}AllowableClockSkewMs"
 _GIVEN_UP = b"\x01"
+_MOST_S = 1e12
+"""Ours, beyond any date: larger ones and infinity would not be an int64 of ms."""
 
 
 class OAuthBearerExchange:
@@ -131,6 +133,6 @@ def time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:  # NaN fails too
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST_S:  # NaN fails too
         raise InvalidToken
     return round(value * 1000)

@@ -88,7 +88,7 @@ class _Reader:
 
     def block(self) -> bytes:
         """Read bytes that are preceded by their size."""
-        return self.take(self.number(4))
+        return self.take(self.number(4))  # an int32
 
     def skip_text(self) -> None:
         """Skip a string that is preceded by its size."""

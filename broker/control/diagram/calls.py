@@ -89,7 +89,7 @@ class _OfProducer:
 
     def __init__(self, producer_id: int, since: int) -> None:
         self._id, self._since = producer_id, since
-        self._bytes = producer_id.to_bytes(8, "big")
+        self._bytes = producer_id.to_bytes(8, "big")  # an int64, as on the wire
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
         """Return the entries that contain the bytes of the id."""

@@ -1,4 +1,7 @@
-"""Lays out a diagram as lines, boxes and texts in pixels, for the console and the SVG image."""
+"""Lays out a diagram as lines, boxes and texts in pixels, for the console and the SVG image.
+
+Sizes without a reason of their own are ours, by eye.
+"""
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap

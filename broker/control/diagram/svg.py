@@ -1,4 +1,7 @@
-"""Renders a drawing as a self-contained SVG image, light or dark by the viewer's preference."""
+"""Renders a drawing as a self-contained SVG image, light or dark by the viewer's preference.
+
+Sizes without a reason of their own are ours, by eye.
+"""
 
 from xml.etree import ElementTree as ET
 

@@ -23,7 +23,7 @@ CONNECTION_CREATION_RATE = "connection_creation_rate"
 
 Altered = tuple[Entity, KafkaError | None]
 
-_LONG, _INT = 2.0**63, 2**31 - 1
+_LONG, _INT = 2.0**63, 2**31 - 1  # the limits of Java's types
 _OF_CLIENTS: Mapping[str, tuple[str, float] | None] = {
     PRODUCER_BYTE_RATE: ("a LONG", _LONG),
     CONSUMER_BYTE_RATE: ("a LONG", _LONG),

@@ -166,9 +166,8 @@ def leader_not_available(exercise: Exercise) -> None:
 )
 def wrong_correlation_id(exercise: Exercise) -> None:
     """Change it for Produce: a client that accepts it reports a success that it cannot know. A time-out is allowed."""
-    exercise.fault(
-        api="Produce", bytes={"correlation_id": 2**31 - 7}
-    )  # ours: a client counts from 0, and never gets there
+    never = 2**31 - 7  # ours: a client counts from 0
+    exercise.fault(api="Produce", bytes={"correlation_id": never})
     producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2)
     producer.send(numbered(5))
     producer.flush()

@@ -309,7 +309,7 @@ def check_no_reset(exercise: Exercise, offset: int) -> None:
     """Require that a consumer which is assigned at an offset that does not exist reports that, and reads nothing."""
     consumer = exercise.consumer(offset_reset="none")
     consumer.assign(offset)
-    for _ in range(25):
+    for _ in range(25):  # five seconds
         consumer.poll()
         if consumer.errors or consumer.read:
             break
@@ -359,8 +359,7 @@ def damaged_batch(exercise: Exercise) -> None:
     exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})  # -12: behind the value is a count of headers, and tags
     consumer = exercise.consumer()
     consumer.assign(0)
-    for _ in range(10):
-        consumer.poll()
+    consumer.poll_quietly(times=10)  # two seconds
     exercise.require_exercised()
     wrong = [value for value in consumer.values() if value != "a" * 50]
     exercise.require(not wrong, f"a value was delivered that is not in the log: {wrong[:1]}")

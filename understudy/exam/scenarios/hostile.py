@@ -140,6 +140,7 @@ def leader_nowhere(exercise: Exercise) -> None:
 )
 def coordinator_nowhere(exercise: Exercise) -> None:
     """Return port 1, once."""
+    # One key until version 3, then many (KIP-699).
     exercise.fault(api="FindCoordinator", versions=[0, 3], alter={"port": 1})
     exercise.fault(api="FindCoordinator", versions=since(4), alter={"coordinators.*.port": 1})
     check_reads_on(exercise, every_fault=False)

@@ -186,7 +186,7 @@ def one_topic_of_two_refused(exercise: Exercise) -> None:
     producer = produce.connected(exercise, delivery_timeout_ms=TRANSACTION_DELIVERY_MS, linger_ms=COLLECT_MS)
     producer.send(["fits"], topic="u")
     producer.flush()
-    for number in range(3):
+    for number in range(3):  # more than one: a refusal must not hide the next
         producer.send([f"small{number}"])
         producer.send([f"large{number} {'a' * 2_000}"], topic="u")
     producer.flush(OUTCOME_MS)
@@ -354,15 +354,15 @@ def offsets_beyond_31_bits(exercise: Exercise) -> None:
 )
 def damaged_batch_is_not_skipped(exercise: Exercise) -> None:
     """Damage it in transit, once; the next batch is written afterwards."""
-    exercise.write(["a" * 50])  # so long that the damaged byte is one of them
+    first, second = "a" * 50, "b" * 50  # so long that the damaged byte is one of the first
+    exercise.write([first])
     exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})  # -12: behind the value is a count of headers, and tags
     consumer = exercise.consumer()
     consumer.assign(0)
-    for _ in range(3):
-        consumer.poll()
-    exercise.write(["b" * 50])
+    consumer.poll_quietly()
+    exercise.write([second])
     until = exercise.deadline()
-    while not exercise.past(until) and not consumer.errors and "b" * 50 not in consumer.values():
+    while not exercise.past(until) and not consumer.errors and second not in consumer.values():
         consumer.poll()
     exercise.require_exercised()
     offsets = {record["offset"] for record in consumer.read}

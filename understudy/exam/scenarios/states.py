@@ -392,7 +392,7 @@ def revoked_records_are_dropped(exercise: Exercise) -> None:
     share, count = first.partitions(), len(first.read)
     exercise.require_situation(0 < len(share) < len(MANY), f"the first member has {share}")
     exercise.require_situation(count < 1_000 * len(MANY), "it had read everything before")
-    for _ in range(10):
+    for _ in range(10):  # more than it has
         first.poll(max_records=500)  # as many as Kafka's consumers return by default
     exercise.require_situation(first.partitions() == share, "the group was rebalanced again")
     foreign = sorted({record["partition"] for record in first.read[count:]} - share)
