@@ -112,13 +112,13 @@ JAVASCRIPT = (
 # ---------------------------------------------------------------- rust
 
 
-def rust_binary(name: str) -> Sequence[str]:
-    """Build a binary of the crate; the command that starts it."""
+def rust_binary(name: str, package: str = ".") -> Sequence[str]:
+    """Build a binary of the crate, or of a package in its folder; the command that starts it."""
     # The lock file names registries, so the crate is built where none is kept.
     crate, built = CACHE / "build" / "rust" / "crate", CACHE / "build" / "rust" / "target"
     shutil.copytree(HERE / "rust", crate, dirs_exist_ok=True)
     # librdkafka compiles in half the time without optimization, which nothing here needs.
-    command(["cargo", "build", "--quiet", "--bin", name], crate, CARGO_TARGET_DIR=str(built), CFLAGS="-O0")
+    command(["cargo", "build", "--quiet", "--bin", name], crate / package, CARGO_TARGET_DIR=str(built), CFLAGS="-O0")
     return [str(built / "debug" / name)]
 
 

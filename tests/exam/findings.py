@@ -55,6 +55,22 @@ _FENCED_FIRST = (
     "`transactions/fenced`."
 )
 
+_KRAFKA_UNREACHED = (
+    "After a broker that cannot be reached, `fetch_round` (src/consumer/fetcher/mod.rs) backs the partitions off and "
+    "asks for no metadata, and a consumer of assigned partitions asks for none by their age either, here 5 s. So it "
+    "never learns of the new leader. A refresh where the Fetch failed would fix it."
+)
+_EPOCH_ERRORS = ("answer-lost", "not-leader", "fenced", "unknown")
+_KRAFKA_BEYOND = (
+    "A position without an epoch, as `seek` sets it, is validated with the leader's current one (`validate_position` "
+    "in src/consumer/offsets/validate.rs). One beyond the end is then taken for truncated, and moves to the end: "
+    "without an error, and without `auto_offset_reset`. The Java client validates only positions with an epoch."
+)
+_KRAFKA_NEW_COORDINATOR = (
+    "`find_coordinator` (src/consumer/group/mod.rs) forgets member id and generation where the coordinator is another "
+    "broker, which it assumes not to know them. It does: a group moves with its log. A heartbeat is sent meanwhile."
+)
+
 _LIBRDKAFKAS = ("librdkafka", "confluent-kafka-go", "rust-rdkafka")
 _NO_BROKERS = (
     "The answer makes it close the connection to its last broker, whose thread then sets `rk_rebootstrap_in_progress` "
@@ -349,6 +365,24 @@ NOTES: dict[tuple[str, str], str] = {
             "transactions/offsets-transaction-abortable",
         )
     },
+    ("krafka", "transactions/empty"): (
+        "EndTxn is sent although nothing was added. Brokers refuse to commit an empty transaction with "
+        "INVALID_TXN_STATE since transactions have version 2, which the library takes for fatal. The Java client sends "
+        "nothing."
+    ),
+    **{
+        ("krafka", each): _KRAFKA_UNREACHED
+        for each in ("consumers/leader-moves", *(f"truncation/epoch-{why}" for why in _EPOCH_ERRORS))
+    },
+    **{
+        ("krafka", each): _KRAFKA_BEYOND
+        for each in (
+            "consumers/out-of-range-earliest",
+            "consumers/out-of-range-none",
+            "sessions/one-of-three-out-of-range",
+        )
+    },
+    **{("krafka", f"{each}/coordinator-moves"): _KRAFKA_NEW_COORDINATOR for each in ("groups", "consumer-protocol")},
     **{(each, "groups/different-subscriptions"): _SUBSCRIPTIONS for each in ("kafkajs", "platformatic")},
     **{(each, "transactions/zombie-copier"): _WITHOUT_MEMBER for each in ("kafkajs", "aiokafka")},
 }

@@ -68,6 +68,10 @@ def _rust() -> Sequence[str]:
     return rust_binary("exam")
 
 
+def _krafka() -> Sequence[str]:
+    return rust_binary("krafka-exam", "krafka")
+
+
 def _javascript(script: str) -> Callable[[], Sequence[str]]:
     def build() -> Sequence[str]:
         command([CLIENTS / "setup.sh", "js"])
@@ -91,6 +95,7 @@ LIBRARIES = {
         # A module of its own, since it brings librdkafka, which takes a C compiler and a large download.
         Library("confluent-kafka-go", ("go", "g++"), _go("confluent", CGO_ENABLED="1")),
         Library("rust-rdkafka", ("cargo", "g++", "make"), _rust),
+        Library("krafka", ("cargo", "g++"), _krafka),  # needs Rust 1.95
         Library("kafkajs", ("node", "npm"), _javascript("kafkajs.js")),
         Library("platformatic", ("node", "npm"), _javascript("platformatic.js")),
         Library("confluent-kafka-javascript", ("node", "npm", "g++", "make"), _javascript("confluent.js")),
