@@ -158,11 +158,7 @@ NOTES: dict[tuple[str, str], str] = {
     ),
     **{
         ("kafkajs", each): _KAFKAJS_READS_AGAIN
-        for each in (
-            "sessions/one-of-three-refused",
-            "hostile/cluster-restarts",
-            "consumers/leader-moves",
-        )
+        for each in ("sessions/one-of-three-refused", "consumers/leader-moves")
     },
     ("kafkajs", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
     ("kafkajs", "idempotence/duplicate-sequence"): (

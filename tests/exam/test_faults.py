@@ -155,7 +155,7 @@ class Message:
 
     __slots__ = ("number", "rows", "text")
 
-    def __init__(self, number: int, text: str, rows: list[Any]) -> None:
+    def __init__(self, number: int, text: str | bytes, rows: list[Any]) -> None:
         self.number, self.text, self.rows = number, text, rows
 
 
@@ -168,6 +168,7 @@ def test_a_field_is_sent_as_another() -> None:
     assert ([each.number for each in meant.rows], meant.text) == ([2, 3], "a")
     assert planted.request(ApiKey.PRODUCE, meant) is meant
     assert len(planted.response(ApiKey.FETCH, meant).rows) == 1
+    assert Planted(['send Fetch.text "x"']).request(ApiKey.FETCH, Message(1, b"a", [])).text == b"x"
 
 
 def test_the_table_names_codes_of_kafka() -> None:

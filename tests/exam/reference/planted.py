@@ -69,6 +69,10 @@ def replace_codes(message: Any, code: ErrorCode, taken: ErrorCode) -> None:
             replace_codes(value, code, taken)
 
 
+def _of_its_type(value: Any, right: Any) -> Any:
+    return value.encode() if isinstance(value, str) and isinstance(right, bytes) else value
+
+
 class Planted:
     """The planted faults among the mutations of a client, applied to what it sends and reads."""
 
@@ -82,7 +86,7 @@ class Planted:
 
     @staticmethod
     def _changed(value: str) -> Callable[[Any], Any]:
-        return other if value == OTHER else lambda _right: json.loads(value)
+        return other if value == OTHER else lambda right: _of_its_type(json.loads(value), right)
 
     def request(self, key: ApiKey, request: Any) -> Any:
         """Return what is sent instead."""
