@@ -22,6 +22,7 @@ type producer struct {
 type consumer struct {
 	config   kafka.ReaderConfig
 	readers  []*kafka.Reader
+	member   bool // of a group: then it has one reader
 	messages chan kafka.Message
 	errors   chan error
 	last     map[kit.Place]kafka.Message
@@ -43,7 +44,7 @@ func main() {
 		Capabilities: []string{
 			"producer", "compression", "consumer", "read_committed", "max_records", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain",
 		},
-		Refuse:       refuse,
+		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
 			"producer": d.create, "send": d.send, "flush": d.flush, "consumer": d.consume, "assign": d.assign,
 			"subscribe": d.subscribe, "poll": d.poll, "seek": d.seek, "commit_offsets": d.commitOffsets,
@@ -227,8 +228,27 @@ func (d *driver) subscribe(c *kit.Command) (any, error) {
 	}
 	config := m.config
 	config.GroupTopics = c.Topics
-	m.pump(kafka.NewReader(config))
+	m.readers, m.member = append(m.readers, kafka.NewReader(config)), true
 	return nil, nil
+}
+
+// fetched asks the Reader of a member itself, which drops what it has of partitions that were revoked.
+func (m *consumer) fetched(timeout time.Duration, add func(kafka.Message), full func() bool) error {
+	for !full() {
+		ctx, cancel := context.WithTimeout(m.ctx, timeout)
+		message, err := m.readers[0].FetchMessage(ctx)
+		over := ctx.Err() != nil
+		cancel()
+		if err != nil && over {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		add(message)
+		timeout = time.Millisecond
+	}
+	return nil
 }
 
 func (d *driver) poll(c *kit.Command) (any, error) {
@@ -243,6 +263,12 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 		records = append(records, kit.Read{
 			Topic: r.Topic, Partition: int32(r.Partition), Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
 		})
+	}
+	if m.member {
+		if err := m.fetched(kit.Ms(c.Timeout), add, func() bool { return c.Full(len(records)) }); err != nil {
+			failed = append(failed, refuse(err))
+		}
+		return kit.Polled(records, failed), nil
 	}
 	select {
 	case first := <-m.messages:
