@@ -156,10 +156,7 @@ NOTES: dict[tuple[str, str], str] = {
         "of the "
         "two gigabytes while each retry on it times out, too."
     ),
-    **{
-        ("kafkajs", each): _KAFKAJS_READS_AGAIN
-        for each in ("sessions/one-of-three-refused", "consumers/leader-moves")
-    },
+    **{("kafkajs", each): _KAFKAJS_READS_AGAIN for each in ("sessions/one-of-three-refused", "consumers/leader-moves")},
     ("kafkajs", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
     ("kafkajs", "idempotence/duplicate-sequence"): (
         "The code means that the batch is already written. `send` rejects with it, so an application that sends the "
