@@ -40,6 +40,7 @@ class NewCluster(TypedDict, total=False):
     seed: Annotated[
         int, About("seed of all random choices (ids, leaders, jitter)", least=-(2**63), most=2**64 - 1, such=42)
     ]
+    # 250 characters, as of a name.
     owner: Annotated[
         str, About("who is to end it, such as a user of `understudy shared`; shown in the list", least=1, most=250)
     ]

@@ -192,6 +192,7 @@ def _cut(span: Range, split_bytes: int) -> Iterator[Range]:
     """Split a range into parts of about `split_bytes`, at batches that the index knows."""
     segment = span.segment
     end = segment.size if span.stop is None else span.stop
+    # A half more: a small rest is not worth a task of its own.
     if end - span.start <= split_bytes + split_bytes // 2:
         yield span
         return

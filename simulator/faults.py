@@ -40,6 +40,7 @@ from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 _MOST_LATE_US = 12_000_000  # beyond the clients' timeout of 5 s: they have sent the request again by then
+_LATE_ANSWER_US = 1_000_000  # ours: within the clients' timeout, so that the answer is still read
 _COMMITS = frozenset({ApiKey.END_TXN, ApiKey.OFFSET_COMMIT})
 
 
@@ -207,7 +208,7 @@ class Nemesis:
         if fault.kind == PARTITION:
             rate = (1 + rate) / 2
         self.note(f"{fault.kind}: {rate:.0%} of {'all' if brokers is None else f'broker {fault.broker}'}")
-        late_us = 1_000_000 if fault.kind == "late answer" else _MOST_LATE_US
+        late_us = _LATE_ANSWER_US if fault.kind == "late answer" else _MOST_LATE_US
         self._add(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
 
     def _disturb_commits(self, fault: Fault, chance: Random) -> None:

@@ -360,6 +360,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             return frame
         self._account()
         if not self._reading and self._bad_size is None:
+            # Half, so that reading does not stop and resume at each frame.
             few = len(self._frames) < _READ_AHEAD_FRAMES // 2 and self._queued_bytes <= _READ_AHEAD_BYTES
             if few:
                 self.resume_reading()

@@ -158,6 +158,7 @@ def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], colours: Any
 
 
 def _sized(axes: Axes) -> None:
+    # A power of two, so that sizes are round: four to eight ticks.
     step = 1 << max(int(axes.get_xlim()[1] / 4).bit_length() - 1, 0)
     axes.xaxis.set_major_locator(MultipleLocator(step))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(value)))

@@ -27,7 +27,10 @@ from storage.append_info import AppendInfo
 MOST_ATTEMPTS = 5
 """After so many failures the record is archived all the same, without a dead letter (groups D.7)."""
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 2000, 30_000, 0.2
-"""Kafka's REQUEST_BACKOFF_MS is 1000, and is doubled before the first pause; four pauses do not reach the longest."""
+"""REQUEST_BACKOFF_MS, REQUEST_BACKOFF_MAX_MS and RETRY_BACKOFF_JITTER of Kafka's ``ShareGroupDLQStateManager``.
+
+The first is 1000, doubled before the first pause; four pauses do not reach the longest.
+"""
 REPLICATED_WITHIN_MS = 30_000
 """The timeout of Kafka's Produce to the queue (``ShareGroupDLQStateManager``)."""
 _COPIED_BYTES = 1 << 20

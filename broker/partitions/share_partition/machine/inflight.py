@@ -15,7 +15,10 @@ from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
 
 THROTTLED_FROM = 2
-"""Smallest delivery count from which records are delivered in small portions."""
+"""Smallest delivery count from which records are delivered in small portions.
+
+MINIMUM_THROTTLE_RECORDS_DELIVERY_LIMIT of Kafka's ``SharePartition``, like the half of the limit for larger ones.
+"""
 _STATES = frozenset(map(int, RecordState))
 _FEW_LOCKS = 64
 """Number of noted locks up to which ended ones are not removed early.
