@@ -13,7 +13,7 @@ from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from tests.exam.reference.planted import Planted
 from understudy.client import Cluster, start
-from understudy.exam import exercise, wire
+from understudy.exam import exercise, wire, witnesses
 from understudy.exam.level import Level
 from understudy.exam.runner import OPTIONS, Runner
 from understudy.exam.scenario import SCENARIOS
@@ -148,6 +148,19 @@ def test_a_storm_is_not_taken_for_a_client_without_membership() -> None:
     (few, *_) = wire.problems([client], entries[:20])
     assert "'m' was not granted" in few.text
     assert {each.level for each in wire.problems([client], entries)} == {Level.MAY}
+
+
+def test_a_batch_without_an_end_has_a_problem_too() -> None:
+    """The journal does not know how many records it has."""
+    records = {"producer_id": 1, "producer_epoch": 0, "count": None}
+
+    def entry(sequence: int) -> JournalEntry:
+        partition = {"index": 0, "records": {**records, "base_sequence": sequence}}
+        request = {"topic_data": [{"name": "t", "partition_data": [partition]}]}
+        return JournalEntry(sequence, 0, "Produce", 9, client_id="c", ts_us=sequence, request=request)
+
+    sent = list(witnesses.batches([entry(0), entry(5)]))
+    assert [batch for batch, _ in witnesses.broken_sequences(sent)] == sent[1:]
 
 
 class Message:
