@@ -57,7 +57,7 @@ def batches(entries: Iterable[JournalEntry]) -> Iterator[Batch]:
                     int(records.get("producer_id", -1)),
                     records.get("producer_epoch", -1),
                     records.get("base_sequence", -1),
-                    records.get("count") or 0,  # unknown of a set that does not end where its length says
+                    records.get("count") or 0,  # unknown of a set that is cut off
                     bool(records.get("transactional")),
                     str(records.get("compression", "none")),
                     errors.get((name, partition["index"])),
