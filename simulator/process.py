@@ -10,6 +10,8 @@ import structlog
 from broker.time import clock as broker_clock
 from simulator.loop import VirtualLoop
 
+# Ours, all shorter than Kafka's defaults, so that within the minutes of a run sessions end and locks expire: sessions
+# are the shortest of a classic group, a heartbeat comes four times in each. Two partitions: coordinators differ.
 SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",

@@ -63,6 +63,7 @@ def main(argv: Sequence[str]) -> int:
         default=20,  # as Selection has it, and below
         help="number of hot keys per topic (default 20)",
     )
+    # As Selection has it.
     parser.add_argument(
         "--values", metavar="N", type=whole_number, default=100_000,
         help="approximate number of values to sample (default 100000)",

@@ -78,6 +78,7 @@ def parser() -> Parser:
         "--application", metavar="MODULE:FUNCTION",
         help="simulate this async def main(sim), from the current folder, instead of our own clients",
     )  # fmt: skip
+    # Three brokers, as many as replicas in production.
     program.add_argument("--brokers", metavar="N", type=int, default=3, help="number of brokers (default 3)")
     program.add_argument(
         "--topic", metavar="NAME[:PARTITIONS]", action="append", default=[], help="topic to create; may be repeated"

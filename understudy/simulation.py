@@ -305,7 +305,7 @@ class Outcome:
 
 
 def options(
-    minutes: float = 0.5,  # as for the command `understudy simulate`
+    minutes: float = 0.5,  # as for the command `understudy simulate`, and so many brokers
     brokers: int = 3,
     topics: Mapping[str, int] | None = None,
     faults: str | Iterable[str] = "all",
@@ -347,7 +347,7 @@ def run(
     main: Main,
     seed: int,
     *,
-    minutes: float = 0.5,  # as for the command `understudy simulate`
+    minutes: float = 0.5,  # as for the command `understudy simulate`, and so many brokers
     brokers: int = 3,
     topics: Mapping[str, int] | None = None,
     faults: str | Iterable[str] = "all",

@@ -190,7 +190,7 @@ def _applies_to(acl: Acl, who: Requester) -> bool:
     return acl.host in (WILDCARD, host) or holds(acl.host, host)
 
 
-@lru_cache(maxsize=1024)  # addresses of a large test; each is compared with every ACL
+@lru_cache(maxsize=1024)  # ours: addresses of a large test; each is compared with every ACL
 def java_host(host: str) -> str:
     """Return an address as Java writes it (``InetAddress.getHostAddress``), for comparison with ACLs: IPv6 in full."""
     try:
@@ -207,7 +207,7 @@ def java_host(host: str) -> str:
     return ":".join(f"{group:x}" for group in groups) + scope
 
 
-@lru_cache(maxsize=1024)  # client ids, which each request names again
+@lru_cache(maxsize=1024)  # ours: client ids of a large test, which each request names again
 def speaks_as(rules: str, client_id: str) -> str | None:
     """Return an unauthenticated client's principal, by the first matching rule of ``understudy.principals``."""
     for rule in rules.split(";"):

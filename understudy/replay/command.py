@@ -43,6 +43,7 @@ def _from_journal(parser: Parser) -> None:
     parser.add_argument("--until", metavar="TIME", help="only before this time")
     parser.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
     parser.add_argument("--era", metavar="N", type=int, help="the part after the N-th reset (default: the last one)")
+    # Both defaults as Selection has them.
     parser.add_argument(
         "--late-ms", metavar="N", type=whole_number, default=1000,
         help="play back responses that came at least this much later than necessary (default 1000)",

@@ -31,7 +31,7 @@ class Rules:
         return _hmac(self.secret_key, token_id)
 
 
-@lru_cache(maxsize=16_384)  # a token is found by its HMAC, so each request computes that of all tokens
+@lru_cache(maxsize=16_384)  # ours: more tokens than tests have; a request computes the HMACs of all, to find its own
 def _hmac(secret_key: str, token_id: str) -> bytes:
     return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
 

@@ -28,7 +28,7 @@ PLAYS: Final = 5
 TIMEOUT_MS: Final = 4_000  # arbitrary: two request timeouts
 SETTINGS: Final = {
     **OPTIONS["settings"],
-    "broker.session.timeout.ms": 1_000,
+    "broker.session.timeout.ms": 1_000,  # within TIMEOUT_MS clients meet the new leaders of a broker that is killed
     "group.share.delivery.count.limit": 10,  # lost responses are deliveries, too
 }
 WIRE: Final = "wire-"

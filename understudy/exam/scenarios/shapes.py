@@ -276,6 +276,7 @@ def aborted_in_another_order(exercise: Exercise) -> None:
 )
 def compacted(exercise: Exercise) -> None:
     """Overwrite most keys of the first batches, and compact."""
+    # The first segment ends soon, and any share of records that are not compacted is enough.
     settings = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
     exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=settings)
     topic = exercise.cluster.topics[OWN_TOPIC]
