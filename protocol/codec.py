@@ -242,7 +242,7 @@ def encode_response_as_sent(key: int, version: int, correlation_id: int, respons
 # reads would cost a megabyte batch three copies. The size that a peer announces is not trusted: a frame's buffer grows
 # with the bytes that have really arrived.
 
-SCRATCH_BYTES = 256 * 1024  # what one read of a socket brings at most
+SCRATCH_BYTES = 256 * 1024  # what one read of a socket brings at most: as in asyncio's own transports (max_size)
 _LARGE_BYTES = 16 * 1024  # a frame under way gets its own buffer from this size on; arbitrary, as copying less is cheap
 _FIRST_BYTES = 2 * 1024 * 1024
 """A frame announced larger starts with this and doubles: ours, twice the largest batch of a topic by default."""

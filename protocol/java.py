@@ -258,6 +258,7 @@ class TimelineTable(Generic[K, V]):
         self._slots: list[list[K]] = [[], []]
 
     def __setitem__(self, key: K, value: V) -> None:
+        # BaseHashTable.baseAddOrReplace: (size + 1) * 0.75 > slots, so four thirds of the slots, not three quarters.
         if (len(self._entries) + 1) * 3 > len(self._slots) * 4:
             keys = [key for slot in self._slots for key in slot]
             self._slots = [[] for _ in range(2 * len(self._slots))]

@@ -1,7 +1,8 @@
 """Random histories: mostly requests of well-behaved clients, sometimes invalid ones. A seed reproduces its history.
 
 They follow a rough model of existing resources, so that most requests succeed; no response is judged by the model.
-Weights are ours: `drawing.pieces`.
+Weights are ours: `drawing.pieces`. Of `length` steps as many less are drawn as are not drawn, such as the first ones;
+restarts and ends come after a quarter or more of them, when there is something to lose.
 """
 
 from collections.abc import Callable

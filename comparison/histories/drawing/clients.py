@@ -100,6 +100,7 @@ class Clients(Administration, Transactions):
         """Generate the next history: a topic first, then random steps, with `restarts` restarts among them."""
         self._known = Known()
         first = self._create_topic(sound=True)
+        # The first step is not drawn; restarts come when there is something to lose.
         drawn = [draw() for draw in self._chance.choices(list(self._draws), list(self._draws.values()), k=length - 1)]
         for _ in range(restarts):
             drawn.insert(self._chance.randrange(length // 4, length - 1), {"do": "restart", "clean": self._rarely(2)})
