@@ -68,6 +68,7 @@ class Workload:
         """Start the members of modern groups that the run's kinds include."""
         if CONSUMER in self._kinds:
             # Up to three: then one may be left without a partition.
+            # Static members are fewer, as in practice.
             for number in range(self._modern.randrange(1, 4)):
                 self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)
         if SHARE in self._kinds:
