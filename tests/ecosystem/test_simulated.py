@@ -26,9 +26,10 @@ def simulated(folder: Path, application: str, libraries: str, topics: str, *argu
     return done.stdout + done.stderr[-3000:]
 
 
-def test_the_oldest_aiokafka_copies_exactly_once() -> None:
-    """The copier of the examples on aiokafka 0.12, whose protocol versions are older."""
-    shown = simulated(EXAMPLES, "simulated:right", "aiokafka_oldest", "in out", "--seeds", "1-5")
+@pytest.mark.parametrize("version", ["aiokafka_oldest", "aiokafka_next"])
+def test_older_versions_of_aiokafka_copy_exactly_once(version: str) -> None:
+    """The copier of the examples on aiokafka 0.12, whose protocol versions are older, and on 0.13."""
+    shown = simulated(EXAMPLES, "simulated:right", version, "in out", "--seeds", "1-5")
     assert "5 seeds, 0 with findings" in shown, shown
 
 

@@ -4,11 +4,12 @@
     python -m tests.simulator.ledger --add < LINES
 
 The first prints the entry of a run from its output, ready to add; the second adds such lines to `seeds.jsonl` and
-writes the sentence about the rate on the simulator's page again. Each finding notes what became of it: edit that by
+writes the sentences about the rates on the pages again. Each finding notes what became of it: edit that by
 hand, and run `--add` without lines.
 
 An entry is one line of JSON: the commit, the build (`compiled` or `sources`), the kinds (`all`, or `by seed` for those
-that each seed chooses), the number of seeds, the virtual minutes with faults, and the findings.
+that each seed chooses, or `copier` for seeds of the right copier in examples/simulation, which are consecutive), the
+number of seeds, the virtual minutes with faults, and the findings.
 """
 
 import argparse
@@ -23,13 +24,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("seeds.jsonl")
 PAGE = ROOT / "docs" / "simulator.md"
-ALL, BY_SEED = "all", "by seed"
-GOAL = 20_000
+RACE_PAGE = ROOT / "docs" / "find-the-race.md"
+ALL, BY_SEED, COPIER = "all", "by seed", "copier"
+GOAL, COPIER_GOAL = 20_000, 10_000
 OPEN = "open"
 """What became of a finding that has not been examined."""
 _RUN = re.compile(r"seed (\d+): (ok|BROKEN), ")
 _BROKEN = re.compile(r"  broken: (.*)")
+_PROGRAM = re.compile(r"(\d+) seeds?, \d+ with findings; ")
+_REPORT = re.compile(r"seed (\d+): FOUND after [\d.]+ virtual s(?:: (.*)|, hash .*)")
+_FINDING = re.compile(r"  finding: (.*)")
 _SENTENCE = re.compile(r"^Of [\d,]+ fresh seeds in the ledger.*$", re.MULTILINE)
+_COPIER_SENTENCE = re.compile(r"^Of the first [\d,]+ seeds of the right copier.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -66,15 +72,22 @@ def read(lines: Iterable[str]) -> list[Entry]:
 
 def entry_of(output: Iterable[str], of_commit: str, build: str, kinds: str, minutes: float) -> Entry:
     """Return the entry of a run of `understudy simulate`, from what it printed."""
-    seeds, findings = list[int](), dict[int, str]()
+    seeds, findings, of_program = list[int](), dict[int, str](), 0
     for line in output:
-        if match := _RUN.match(line):
+        if match := _PROGRAM.match(line):
+            of_program += int(match[1])
+        elif match := _REPORT.match(line):
+            findings[int(match[1])] = match[2] or ""
+        elif findings and (match := _FINDING.match(line)):
+            findings[[*findings][-1]] = findings[[*findings][-1]] or match[1]
+        elif match := _RUN.match(line):
             seeds.append(int(match[1]))
             if match[2] == "BROKEN":
                 findings[seeds[-1]] = ""
         elif seeds and (match := _BROKEN.match(line)):
             findings[seeds[-1]] = findings[seeds[-1]] or match[1]
-    return Entry(of_commit, build, kinds, len(seeds), minutes, [Finding(*each) for each in findings.items()])
+    played = of_program or len(seeds)
+    return Entry(of_commit, build, kinds, played, minutes, [Finding(*each) for each in findings.items()])
 
 
 def commit() -> str:
@@ -84,40 +97,56 @@ def commit() -> str:
 
 
 def since_last_finding(entries: Iterable[Entry]) -> Mapping[str, int]:
-    """Return the seeds of each sort since the last entry with findings."""
-    counts = {ALL: 0, BY_SEED: 0}
+    """Return the seeds of each sort since the last entry with findings; the copier's count by themselves."""
+    counts = {ALL: 0, BY_SEED: 0, COPIER: 0}
     for each in entries:
         if each.findings:
-            counts = dict.fromkeys(counts, 0)
+            counts |= {COPIER: 0} if each.kinds == COPIER else {ALL: 0, BY_SEED: 0}
         else:
             counts[each.kinds] += each.seeds
     return counts
 
 
 def sentence(entries: Sequence[Entry]) -> str:
-    """Return the sentence on the rate for the page."""
-    total, broken = sum(each.seeds for each in entries), sum(len(each.findings) for each in entries)
-    counts = since_last_finding(entries)
+    """Return the sentence on the rate for the simulator's page."""
+    own = [each for each in entries if each.kinds != COPIER]
+    total, broken = sum(each.seeds for each in own), sum(len(each.findings) for each in own)
+    counts = since_last_finding(own)
     return (
         f"Of {total:,} fresh seeds in the ledger, {broken} broke a promise. Since the last of them, "
-        f"{sum(counts.values()):,} of {GOAL:,} have been played: {counts[ALL]:,} with all kinds and "
+        f"{counts[ALL] + counts[BY_SEED]:,} of {GOAL:,} have been played: {counts[ALL]:,} with all kinds and "
         f"{counts[BY_SEED]:,} with those that the seed chooses."
     )
 
 
+def copier_sentence(entries: Sequence[Entry]) -> str:
+    """Return the sentence on the right copier for the page about programs of users."""
+    own = [each for each in entries if each.kinds == COPIER]
+    broken = sum(len(each.findings) for each in own)
+    return (
+        f"Of the first {sum(each.seeds for each in own):,} seeds of the right copier with the faults of today, "
+        f"{broken} had a finding. Since then, {since_last_finding(own)[COPIER]:,} of {COPIER_GOAL:,} have had none."
+    )
+
+
 def add(lines: Iterable[str]) -> None:
-    """Add entries to the ledger, and write the page's sentence again."""
+    """Add entries to the ledger, and write the pages' sentences again."""
     entries = [*read(FILE.read_text(encoding="utf-8").splitlines()), *read(lines)]
     FILE.write_text("".join(f"{each.line}\n" for each in entries), encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_SENTENCE.sub(sentence(entries), page), encoding="utf-8")
+    for page, pattern, text in (
+        (PAGE, _SENTENCE, sentence(entries)),
+        (RACE_PAGE, _COPIER_SENTENCE, copier_sentence(entries)),
+    ):
+        page.write_text(pattern.sub(text, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def main() -> None:
     """Read stdin; print its entry, or add its lines."""
     parser = argparse.ArgumentParser(description="The ledger of fresh seeds of the simulator.")
     parser.add_argument("--add", action="store_true", help="add the lines of stdin to the ledger and to the page")
-    parser.add_argument("--kinds", choices=[ALL, BY_SEED], default=BY_SEED, help="the kinds of the runs on stdin")
+    parser.add_argument(
+        "--kinds", choices=[ALL, BY_SEED, COPIER], default=BY_SEED, help="the kinds of the runs on stdin"
+    )
     parser.add_argument(
         "--build", choices=["compiled", "sources"], default="sources", help="the build that they ran on"
     )
