@@ -1,7 +1,4 @@
-"""Lays out a diagram as lines, boxes and texts in pixels, for the console and the SVG image.
-
-Sizes without a reason of their own are ours, by eye.
-"""
+"""Lays out a diagram as lines, boxes and texts in pixels, for the console and the SVG image."""
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -12,9 +9,9 @@ from control_api.times import local_time
 
 HEAD = 64  # pixels of a lane's title and its detail
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
-"""In pixels: left margin of the lanes, width of a lane, height of a row, height of a line of text."""
+"""In pixels: left margin of the lanes, width of a lane, height of a row, of a line of text: ours, by eye."""
 _LABEL_CHARACTERS, _REASON_CHARACTERS = 48, 70
-"""The minimum line length, in characters, of a label, and of the reason below a refusal."""
+"""The minimum line length, in characters, of a label, and of the reason below a refusal: ours, by eye."""
 _TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30  # as many as fit into the width of a lane
 _CHARACTER = 6.6
 """The width of a character of labels in pixels; the font is monospaced."""

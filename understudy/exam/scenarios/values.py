@@ -35,7 +35,7 @@ LOOK_S: Final = 0.05
 def numbered(count: int, prefix: str = "r") -> list[str]:
     """Return `r00`, `r01`, ...: distinct values whose order is visible.
 
-    The counts of the cases are ours, where no reason is given: three to twenty records are several batches or reads,
+    The counts of the cases are ours, where no reason is given: three to thirty records are several batches or reads,
     and few enough to print them. So are offsets in the middle of them.
     """
     return [f"{prefix}{number:02}" for number in range(count)]
