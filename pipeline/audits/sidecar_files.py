@@ -154,10 +154,13 @@ class Tree:
         return bool(self._files.get_file_info(f"{self.root}/{path}").type == fs.FileType.File)
 
     def offsets(self, name: str) -> dict[tuple[str, int], int] | None:
-        """Return the offsets of a checkpoint; None if it does not exist or cannot be read."""
+        """Return the offsets of a checkpoint; None if it does not exist or cannot be read.
+
+        A broker creates the file empty when it starts, and writes it with the first offset (`CheckpointFile`).
+        """
         content = self.read(name)
         try:
-            return decode_offsets(content) if content else None
+            return decode_offsets(content) if content else {} if self.is_there(name) else None
         except CheckpointError:
             return None
 

@@ -76,6 +76,13 @@ def test_the_cleaner_was_where_the_files_that_it_replaced_are_left(tmp_path: Pat
     assert findings_of(tmp_path, "offset-hole") == ({"offset-hole": gap} if gap else {})
 
 
+def test_with_an_empty_checkpoint_the_cleaner_has_cleaned_nothing(tmp_path: Path) -> None:
+    """A broker creates it so when it starts."""
+    with_gaps(tmp_path)
+    (tmp_path / CLEANER).write_bytes(b"")
+    assert findings_of(tmp_path, "offset-hole") == {"offset-hole": [10]}
+
+
 def test_gaps_are_not_judged_without_a_checkpoint_of_the_cleaner(tmp_path: Path) -> None:
     """A directory that was loaded from elsewhere has none, and the gaps of where it came from."""
     with_gaps(tmp_path)
