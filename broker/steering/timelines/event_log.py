@@ -32,8 +32,8 @@ class Limits(NamedTuple):
     """The maximum numbers of events.
 
     ``recent`` events are kept one by one; ``kept`` are older refusals, their causes, and folded events. ``ids`` bounds
-    the ids of which only the count of dropped events is kept. One busy
-    id leaves space for fifty others.
+    the ids of which only the count of dropped events is kept. One busy id leaves space for fifty others: ours, more
+    than a test makes.
     """
 
     recent_of_one: int = 200
