@@ -5,7 +5,7 @@ third of a server's start, and most of them have no instance before a client ask
 has its slots at once; the standard library makes everything else for the first instance, or when the fields are asked
 for. The result is an ordinary dataclass: ``fields``, ``replace``, ``asdict``, ``match`` and pickle treat it as one.
 
-Modules that mypyc compiles use ``dataclasses`` itself, which mypyc knows.
+A class that mypyc compiles has slots already, and gets its methods at once.
 """
 
 import dataclasses
@@ -24,14 +24,16 @@ else:
         """Mark a class for mypyc, which reads the arguments when it compiles the class."""
         return lambda cls: cls
 
-    def dataclass(cls: Any = None, /, *, slots: bool = False, **parameters: Any) -> Any:
+    def dataclass(
+        cls: Any = None, /, *, slots: bool = False, frozen: bool = False, eq: bool = True, **parameters: Any
+    ) -> Any:
         """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits."""
         if cls is None:
-            return lambda cls: dataclass(cls, slots=slots, **parameters)
-        if not slots or "__init__" in vars(cls):
-            return dataclasses.dataclass(cls, slots=slots, **parameters)
-        make = dataclasses.dataclass(**parameters)
-        return _slotted(cls, make, frozen=parameters.get("frozen", False), compared=parameters.get("eq", True))
+            return lambda cls: dataclass(cls, slots=slots, frozen=frozen, eq=eq, **parameters)
+        hashed = frozen and eq and vars(cls).get("__hash__") is None
+        if not slots or "__init__" in vars(cls) or "__mypyc_attrs__" in vars(cls):
+            return dataclasses.dataclass(cls, slots=slots, eq=eq, unsafe_hash=hashed, **parameters)
+        return _slotted(cls, dataclasses.dataclass(eq=eq, unsafe_hash=hashed, **parameters), compared=eq)
 
 
 _LOCK = RLock()
@@ -48,7 +50,7 @@ class _Fields:
         return owner.__dataclass_fields__
 
 
-def _slotted(plain: Any, make: Callable[[Any], Any], *, frozen: bool, compared: bool) -> Any:
+def _slotted(plain: Any, make: Callable[[Any], Any], *, compared: bool) -> Any:
     """Return the class with slots. ``make`` gives the plain one its methods, which are then copied."""
     before = dict(vars(plain))
     inherited = {name for base in plain.__mro__[1:] for name in vars(base).get("__slots__", ())}
@@ -71,8 +73,6 @@ def _slotted(plain: Any, make: Callable[[Any], Any], *, frozen: bool, compared: 
             waiting = False
 
     _wait(cls, complete, compared=compared)
-    if frozen:
-        cls.__getstate__, cls.__setstate__ = _state, _set_state
     return cls
 
 
@@ -112,13 +112,3 @@ def _annotations(cls: Any) -> Mapping[str, Any]:
         return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
     own: Mapping[str, Any] = vars(cls).get("__annotations__", {})
     return own
-
-
-def _state(self: Any) -> list[Any]:
-    """Return the fields' values for pickle, which cannot set those of a frozen instance by itself."""
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
-
-
-def _set_state(self: Any, state: list[Any]) -> None:
-    for field, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, field.name, value)
