@@ -4,7 +4,7 @@ import struct
 from enum import IntEnum
 from typing import Any, Final
 
-_KEY_AND_VERSION = struct.Struct(">hh")
+_KEY_AND_VERSION: Final = struct.Struct(">hh")
 
 
 class ApiKey(IntEnum):

@@ -7,10 +7,9 @@ library, at the start of every server. Where its extension is a file of its own,
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
-from typing import Any
 
-Checksum = Callable[[Any], int]
-"""Anything that holds bytes -> their checksum."""
+Checksum = Callable[..., int]
+"""Anything that holds bytes, and the checksum of what is before them (0) -> the checksum of both."""
 
 
 def _extension() -> Checksum:

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -20,9 +20,9 @@ from protocol.uvarint import Unreadable, read_uvarint
 from protocol.version_adapters import NEWEST_REQUEST, NEWEST_RESPONSE, OLDER_REQUEST, OLDER_RESPONSE
 from protocol.writers import Parts, Writer, write_string
 
-_HEADER = struct.Struct(">hhi")
-_SIZE = struct.Struct(">i")
-_CLIENT_ID = struct.Struct(">h")
+_HEADER: Final = struct.Struct(">hhi")
+_SIZE: Final = struct.Struct(">i")
+_CLIENT_ID: Final = struct.Struct(">h")
 
 
 class BadFrame(Exception):
@@ -242,12 +242,14 @@ def encode_response_as_sent(key: int, version: int, correlation_id: int, respons
 # reads would cost a megabyte batch three copies. The size that a peer announces is not trusted: a frame's buffer grows
 # with the bytes that have really arrived.
 
-SCRATCH_BYTES = 256 * 1024  # what one read of a socket brings at most: as in asyncio's own transports (max_size)
-_LARGE_BYTES = 16 * 1024  # a frame under way gets its own buffer from this size on; arbitrary, as copying less is cheap
-_FIRST_BYTES = 2 * 1024 * 1024
+SCRATCH_BYTES: Final = 256 * 1024  # what one read of a socket brings at most: as in asyncio's own transports (max_size)
+_LARGE_BYTES: Final = (
+    16 * 1024
+)  # a frame under way gets its own buffer from this size on; arbitrary, as copying less is cheap
+_FIRST_BYTES: Final = 2 * 1024 * 1024
 """A frame announced larger starts with this and doubles: ours, twice the largest batch of a topic by default."""
-_HTTP = frozenset((b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI "))
-_TLS_HANDSHAKE = b"\x16\x03"
+_HTTP: Final = frozenset((b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI "))
+_TLS_HANDSHAKE: Final = b"\x16\x03"
 
 
 class BadFrameSize(Exception):
@@ -362,7 +364,7 @@ def _reason(size: int, limit: int) -> str:
 # They are collected for every response, for the metrics and the timelines, by a function that is generated for the
 # response's class and reads only these fields: a walk over all fields takes five times as long.
 
-_FIELD = re.compile(r"(Sequence\[)?(\w+)\]?(?: \| None)?")
+_FIELD: Final = re.compile(r"(Sequence\[)?(\w+)\]?(?: \| None)?")
 Finder = Callable[[Message], list[ErrorCode]]
 
 

@@ -4,7 +4,7 @@ import base64
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, ModuleType, SimpleNamespace
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Final, Self, get_type_hints
 from uuid import UUID
 
 from protocol.deferred import mypyc_attr
@@ -18,7 +18,7 @@ RecordData = Buffer | Sequence[Buffer] | None
 Fields = Mapping[str, str]
 """The fields of a message class: name -> type, as it is written in the source."""
 
-ZERO_UUID = UUID(int=0)
+ZERO_UUID: Final = UUID(int=0)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -1,8 +1,10 @@
 """Unsigned LEB128 numbers: lengths, counts and tags of flexible versions (KIP-482)."""
 
+from typing import Final
+
 from protocol.types import Buffer
 
-ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 """Encodings of the numbers that take one byte, as nearly all do."""
 
 

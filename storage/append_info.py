@@ -1,6 +1,5 @@
 """Origin and result of an append (Kafka: AppendOrigin, LogAppendInfo)."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -26,7 +25,6 @@ class Rule(NamedTuple):
 NO_RULE: Final = Rule("", "")
 
 
-@dataclass(slots=True)
 class AppendInfo:
     """Result of an append.
 
@@ -36,12 +34,19 @@ class AppendInfo:
     `rule` is the one by which a producer's batch was accepted, or recognised as a duplicate.
     """
 
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    max_timestamp_ms: int = -1
-    size: int = 0
-    duplicate: bool = False
-    producer_epoch_before: int = -1
-    rule: Rule = NO_RULE
+    def __init__(
+        self,
+        base_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        max_timestamp_ms: int = -1,
+        size: int = 0,
+        *,
+        duplicate: bool = False,
+        producer_epoch_before: int = -1,
+        rule: Rule = NO_RULE,
+    ) -> None:
+        self.base_offset, self.last_offset, self.log_append_time_ms = base_offset, last_offset, log_append_time_ms
+        self.log_start_offset, self.max_timestamp_ms, self.size = log_start_offset, max_timestamp_ms, size
+        self.duplicate, self.producer_epoch_before, self.rule = duplicate, producer_epoch_before, rule

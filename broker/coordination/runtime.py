@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from broker.coordination.outcome import (
     CancelTimer,
@@ -196,10 +196,10 @@ T = TypeVar("T")
 M_contra = TypeVar("M_contra", contravariant=True)
 Token = asyncio.Future[T]
 """The future of a reply. Machines treat it as an opaque token: they only compare and pass it on."""
-_FEW_RECORDS = 200  # as many are written, and their effects performed, within about 10 ms
-_LOGGED_SKIPS = 10  # logged one by one, for each log; the rest only as a number; ours, enough to see their kind
-_WRITE_TIMEOUT_MS = 5000  # the default of offsets.commit.timeout.ms and share.coordinator.write.timeout.ms
-_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+_FEW_RECORDS: Final = 200  # as many are written, and their effects performed, within about 10 ms
+_LOGGED_SKIPS: Final = 10  # logged one by one, for each log; the rest only as a number; ours, enough to see their kind
+_WRITE_TIMEOUT_MS: Final = 5000  # the default of offsets.commit.timeout.ms and share.coordinator.write.timeout.ms
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class Codec(Protocol):

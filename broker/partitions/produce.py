@@ -24,8 +24,8 @@ from storage.log.validation import check_partition_records, scan_first_batch
 ACKS_NONE: Final = 0
 ACKS_LEADER: Final = 1
 ACKS_ALL: Final = -1
-_ADMIN_CLIENT = "__admin_client"  # the one client id that may write to internal topics (core D.5.7)
-_BAD_INPUT = frozenset(
+_ADMIN_CLIENT: Final = "__admin_client"  # the one client id that may write to internal topics (core D.5.7)
+_BAD_INPUT: Final = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.INVALID_RECORD,

@@ -7,7 +7,7 @@ is the log's end immediately. Followers can be kept from replicating; then appen
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.coordination.metadata.image import NO_LEADER, Partition
@@ -21,7 +21,7 @@ from storage.log import truncation
 from storage.log.large_batches import CheckedRecords
 from storage.log.partition_log import PartitionLog
 
-_MOST_MOVES = 8
+_MOST_MOVES: Final = 8
 """Kept for explanations: retention and DeleteRecords of a test move an offset a few times."""
 
 

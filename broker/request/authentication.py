@@ -1,7 +1,7 @@
 """SASL in front of the handlers: creates the gates of connections, and passes requests through them."""
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.access.sasl.key_set import KeySet
 from broker.access.sasl.scram import Token
@@ -24,8 +24,8 @@ from protocol.writers import Parts
 if TYPE_CHECKING:
     from broker.request.node import Node
 
-_SIZE = struct.Struct(">i")
-_NONCE_BITS = 160  # as ScramFormatter.secureRandomString: 20 bytes
+_SIZE: Final = struct.Struct(">i")
+_NONCE_BITS: Final = 160  # as ScramFormatter.secureRandomString: 20 bytes
 
 
 def token_rules(settings: BrokerSettings) -> Rules | None:

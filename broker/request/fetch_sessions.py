@@ -5,25 +5,26 @@ Follows Kafka's ``FetchSession`` and ``FetchSessionCache``: eight shards, used i
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from broker.time.rng import Random
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
 
-SHARDS = 8
+SHARDS: Final = 8
 """Of the session cache; each evicts for itself, so a session may be refused while others are free (core E.5.8)."""
-MIN_EVICTION_MS = 120_000
+MIN_EVICTION_MS: Final = 120_000
 """The idle time after which a session may be evicted, and the age that protects it from consumers (core E.5.8)."""
-MAX_EPOCH = 2**31 - 1  # an int32; 1 comes after it (core E.5.4)
+MAX_EPOCH: Final = 2**31 - 1  # an int32; 1 comes after it (core E.5.4)
 MOST_INTERESTS = 100_000
 """The maximum of partitions in all sessions of a broker. Kafka limits only the number of sessions.
 
 Ours, as each is an object in memory.
 """
-SESSIONLESS_EPOCH = -1
-INITIAL_EPOCH = 0
-CONSUMER = -1
+SESSIONLESS_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+CONSUMER: Final = -1
 """The replica id of a consumer."""
 
 Key = tuple[str | UUID, int]

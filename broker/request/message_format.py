@@ -4,6 +4,7 @@ The log always has format v2; records are converted on the way in and out.
 """
 
 import re
+from typing import Final
 
 from broker.request.context import RequestContext
 from broker.settings import ConfigResourceType
@@ -15,11 +16,11 @@ from protocol.records.conversion import batch_of_messages, messages_of_batches
 from protocol.records.errors import BatchDamagedError, DecompressedTooLargeError, UnreadableCompressionError
 from protocol.types import Buffer
 
-FORMAT = "message.format.version"
-_DEFAULT_FORMAT = "log.message.format.version"
-DOWN_CONVERSION = "message.downconversion.enable"
-_DEFAULT_DOWN_CONVERSION = "log.message.downconversion.enable"
-_RELEASE = re.compile(r"(\d+)\.(\d+)")
+FORMAT: Final = "message.format.version"
+_DEFAULT_FORMAT: Final = "log.message.format.version"
+DOWN_CONVERSION: Final = "message.downconversion.enable"
+_DEFAULT_DOWN_CONVERSION: Final = "log.message.downconversion.enable"
+_RELEASE: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def topic_magic(topic: str, ctx: RequestContext) -> int:

@@ -4,6 +4,8 @@ Follows Kafka's ``RequestHandlerHelper`` (KIP-219): the response is sent immedia
 broker reads nothing from the connection until that is over.
 """
 
+from typing import Final
+
 from broker.access.authorizer import java_host
 from broker.access.quotas import REQUEST_COST, BrokerQuotas
 from broker.request.context import RequestContext
@@ -15,9 +17,9 @@ from protocol.messages.fetch import FetchRequest
 from protocol.messages.produce import ProduceRequest
 from protocol.types import Message
 
-_ACKS_NONE = 0
-_EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS})  # brokers send these to each other
-_AUTHENTICATING = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+_ACKS_NONE: Final = 0
+_EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})  # brokers send these to each other
+_AUTHENTICATING: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 
 def user_of(principal: str) -> str:

@@ -9,24 +9,24 @@ import socket
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterator
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from broker.server.admission import Admission
 from broker.settings import BrokerSettings
 from broker.time.clock import Clock
 from broker.time.timers import Timer
 
-DEFAULT_HELD_BYTES = 512 * 1024 * 1024
+DEFAULT_HELD_BYTES: Final = 512 * 1024 * 1024
 """The memory budget if ``queued.max.request.bytes`` is -1, which means no limit in Kafka.
 
 Ours, five of the largest requests by default.
 """
-ROOMY_BYTES = 32 * 1024 * 1024
+ROOMY_BYTES: Final = 32 * 1024 * 1024
 """While unserved requests take less than this, the buffer of a large frame is allocated before it has arrived."""
-CONNECTION_BYTES = 40 * 1024
+CONNECTION_BYTES: Final = 40 * 1024
 """Memory of a connection with TLS (36 KB, measured with 2,000 of them); one without takes less."""
-PARTIAL_TIMEOUT = "understudy.partial.frame.timeout.ms"
-IDLE_TIMEOUT = "connections.max.idle.ms"
+PARTIAL_TIMEOUT: Final = "understudy.partial.frame.timeout.ms"
+IDLE_TIMEOUT: Final = "connections.max.idle.ms"
 
 
 class Held(Protocol):

@@ -18,10 +18,10 @@ from broker.time.timers import Rhythm, Timer, Timers, pending_calls_of
 from broker.time.wakeups import Wakeup
 
 T = TypeVar("T")
-_TURNS_BETWEEN = 64
+_TURNS_BETWEEN: Final = 64
 """Turns of the loop in a push between two checks whether its caller has given up: ours, microseconds each."""
 # Parts of one request that run concurrently; arbitrary, so that a large request does not make thousands of tasks.
-_TOGETHER = 100
+_TOGETHER: Final = 100
 
 
 stopwatch_ns = time.perf_counter_ns

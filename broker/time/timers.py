@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-_CANCELLED_AT_LEAST = 64
+_CANCELLED_AT_LEAST: Final = 64
 """Below this, cancelled timers are not worth a new heap; above it, half of the heap has to be cancelled."""
 
 

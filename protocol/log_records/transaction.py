@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
+from typing import Final
 
 from protocol.uvarint import read_uvarint, uvarint
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_TIMESTAMP_MS = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_TIMESTAMP_MS: Final = -1
 
 TopicPartition = tuple[str, int]
 
@@ -40,12 +41,12 @@ class TransactionState(IntEnum):
         return _TEXTS[self]
 
 
-_TEXTS = {state: "".join(part.capitalize() for part in state.name.split("_")) for state in TransactionState}
+_TEXTS: Final = {state: "".join(part.capitalize() for part in state.name.split("_")) for state in TransactionState}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class TransactionRecord:
-    """State of a transactional id after a transition. Times in ms; partitions are ``None`` while Empty.
+    """State of a transactional id after a transition; it never changes. Times in ms; partitions: ``None`` while Empty.
 
     ``client_transaction_version`` is the protocol of the client's last operation (0, or 2 since KIP-890);
     ``value_version`` is 0 where ``transaction.version`` is finalized at 0, else 1. ``last_epoch`` is the epoch before
@@ -66,6 +67,29 @@ class TransactionRecord:
     value_version: int = 1
     last_epoch: int = field(default=NO_PRODUCER_EPOCH, compare=False)
 
+    def __init__(  # a dataclass's own is made from a string, which mypyc does not see
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        timeout_ms: int,
+        state: TransactionState,
+        partitions: frozenset[TopicPartition] | None,
+        last_update_ms: int,
+        start_ms: int = NO_TIMESTAMP_MS,
+        previous_producer_id: int = NO_PRODUCER_ID,
+        next_producer_id: int = NO_PRODUCER_ID,
+        client_transaction_version: int = 0,
+        value_version: int = 1,
+        last_epoch: int = NO_PRODUCER_EPOCH,
+    ) -> None:
+        self.transactional_id, self.timeout_ms = transactional_id, timeout_ms
+        self.state, self.partitions = state, partitions
+        self.producer_id, self.producer_epoch, self.last_epoch = producer_id, producer_epoch, last_epoch
+        self.previous_producer_id, self.next_producer_id = previous_producer_id, next_producer_id
+        self.last_update_ms, self.start_ms = last_update_ms, start_ms
+        self.client_transaction_version, self.value_version = client_transaction_version, value_version
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionTombstone:
@@ -74,16 +98,16 @@ class TransactionTombstone:
     transactional_id: str
 
 
-_KEY_TYPE = b"\0\0"
-_HEAD = struct.Struct(">hqhib")
-_TIMES = struct.Struct(">qq")
-_SHORT = struct.Struct(">h")
-_INT = struct.Struct(">i")
-_LONG_TAG = struct.Struct(">BBq")
-_SHORT_TAG = struct.Struct(">BBh")
+_KEY_TYPE: Final = b"\0\0"
+_HEAD: Final = struct.Struct(">hqhib")
+_TIMES: Final = struct.Struct(">qq")
+_SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+_LONG_TAG: Final = struct.Struct(">BBq")
+_SHORT_TAG: Final = struct.Struct(">BBh")
 _PREVIOUS_TAG, _NEXT_TAG, _CLIENT_VERSION_TAG = 0, 1, 2
-_INT64_BYTES = 8
-_NULL_ARRAY = _INT.pack(-1)
+_INT64_BYTES: Final = 8
+_NULL_ARRAY: Final = _INT.pack(-1)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -95,9 +119,7 @@ def encode(record: TransactionRecord | TransactionTombstone) -> tuple[bytes, byt
     key = _KEY_TYPE + _SHORT.pack(len(name)) + name
     if isinstance(record, TransactionTombstone):
         return key, None
-    head = _HEAD.pack(
-        record.value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state.value
-    )
+    head = _HEAD.pack(record.value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state)
     times = _TIMES.pack(record.last_update_ms, record.start_ms)
     if record.value_version == 0:
         return key, head + _old_partitions(record.partitions) + times
@@ -144,7 +166,7 @@ def _tags(record: TransactionRecord) -> bytes:
         tags.append(_LONG_TAG.pack(_NEXT_TAG, _INT64_BYTES, record.next_producer_id))
     if record.client_transaction_version:
         tags.append(_SHORT_TAG.pack(_CLIENT_VERSION_TAG, 2, record.client_transaction_version))
-    return bytes((len(tags),)) + b"".join(tags)
+    return bytes((len(tags),)) + b"".join(tags) if tags else b"\0"
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -17,43 +17,43 @@ from protocol.records.errors import BatchDamagedError, MalformedRecordsError
 
 Buffer = bytes | bytearray | memoryview
 
-BATCH_HEADER_SIZE = 61
+BATCH_HEADER_SIZE: Final = 61
 """Bytes before the first record of a v2 batch."""
-LOG_OVERHEAD = 12
+LOG_OVERHEAD: Final = 12
 """Bytes not counted by the length field: base offset and the length field itself."""
-MAGIC_V2 = 2
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
-NO_LEADER_EPOCH = -1
+MAGIC_V2: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
+NO_LEADER_EPOCH: Final = -1
 
 # Bits of the attributes: core D.4.
-CODEC_MASK = 0x07
-TIMESTAMP_TYPE_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
+CODEC_MASK: Final = 0x07
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
 # Positions in the header: core D.4.
-LENGTH_POSITION = 8
-LEADER_EPOCH_POSITION = 12
-MAGIC_POSITION = 16
-CRC_POSITION = 17
-ATTRIBUTES_POSITION = 21
-MAX_TIMESTAMP_POSITION = 35
-RECORD_COUNT_POSITION = 57
+LENGTH_POSITION: Final = 8
+LEADER_EPOCH_POSITION: Final = 12
+MAGIC_POSITION: Final = 16
+CRC_POSITION: Final = 17
+ATTRIBUTES_POSITION: Final = 21
+MAX_TIMESTAMP_POSITION: Final = 35
+RECORD_COUNT_POSITION: Final = 57
 
-HEADER = Struct(">qiibIhiqqqhii")
+HEADER: Final = Struct(">qiibIhiqqqhii")
 """All header fields in wire order."""
 
-_OFFSET = Struct(">q")
-_SIZE = Struct(">i")
-_EPOCH = Struct(">i")
-_CRC = Struct(">I")
-_ATTRIBUTES = Struct(">h")
-_TIMESTAMP = Struct(">q")
-_SEQUENCE_MASK = 0x7FFFFFFF
+_OFFSET: Final = Struct(">q")
+_SIZE: Final = Struct(">i")
+_EPOCH: Final = Struct(">i")
+_CRC: Final = Struct(">I")
+_ATTRIBUTES: Final = Struct(">h")
+_TIMESTAMP: Final = Struct(">q")
+_SEQUENCE_MASK: Final = 0x7FFFFFFF
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
@@ -298,10 +298,10 @@ def checked_batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
 
 # --- zig-zag varints: how a record writes its lengths and deltas ----------------------------------------------------
 
-VARINT_MAX_BYTES = 5  # 7 bits a byte: 32 bits
-VARLONG_MAX_BYTES = 10  # 64 bits
-_INT32 = 2**32 - 1
-_INT64 = 2**64 - 1
+VARINT_MAX_BYTES: Final = 5  # 7 bits a byte: 32 bits
+VARLONG_MAX_BYTES: Final = 10  # 64 bits
+_INT32: Final = 2**32 - 1
+_INT64: Final = 2**64 - 1
 
 
 def read_varint(data: bytes | bytearray, position: int, max_bytes: int = VARINT_MAX_BYTES) -> tuple[int, int]:

@@ -7,16 +7,13 @@ EndTransactionMarker).
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from struct import Struct, error
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.checksums import crc32c
 from protocol.records.batch import (
-    ATTRIBUTES_POSITION,
     BATCH_HEADER_SIZE,
     CONTROL_BIT,
-    CRC_POSITION,
     DELETE_HORIZON_BIT,
-    HEADER,
     LOG_OVERHEAD,
     MAGIC_V2,
     NO_LEADER_EPOCH,
@@ -222,6 +219,11 @@ def build_batch(
     )
 
 
+_UNCHECKED: Final = Struct(">qiibI")
+_CHECKED: Final = Struct(">hiqqqhii")
+"""A batch's header up to its checksum, and what the checksum covers."""
+
+
 def frame_batch(
     data: Buffer,
     record_count: int,
@@ -245,15 +247,7 @@ def frame_batch(
     if record_count and codec:
         data = compress(codec, data, level)
         attributes |= codec
-    batch = bytearray(BATCH_HEADER_SIZE)
-    HEADER.pack_into(
-        batch,
-        0,
-        base_offset,
-        BATCH_HEADER_SIZE - LOG_OVERHEAD + len(data),
-        partition_leader_epoch,
-        MAGIC_V2,
-        0,
+    checked = _CHECKED.pack(
         attributes,
         last_offset_delta,
         base_timestamp_ms,
@@ -263,19 +257,21 @@ def frame_batch(
         base_sequence,
         record_count,
     )
+    size = BATCH_HEADER_SIZE - LOG_OVERHEAD + len(data)
+    checksum = crc32c(data, crc32c(checked))
+    batch = bytearray(_UNCHECKED.pack(base_offset, size, partition_leader_epoch, MAGIC_V2, checksum))
+    batch += checked
     batch += data
-    checksum = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    batch[CRC_POSITION : CRC_POSITION + 4] = checksum.to_bytes(4, "big")
     return batch
 
 
 # --- control batches: the markers that end transactions, and the other kinds that only a controller's log holds -----
 
-_KEY = Struct(">hh")
-_END_TRANSACTION = Struct(">hi")
-_MARKER_RECORD = Struct(">bbbbbhhbhib")
-_MARKER_SIZE = BATCH_HEADER_SIZE + _MARKER_RECORD.size
-_MARKER_SHAPE = ([32, 0, 0, 0, 8, 0], 12, 0, 0)
+_KEY: Final = Struct(">hh")
+_END_TRANSACTION: Final = Struct(">hi")
+_MARKER_RECORD: Final = Struct(">bbbbbhhbhib")
+_MARKER_SIZE: Final = BATCH_HEADER_SIZE + _MARKER_RECORD.size
+_MARKER_SHAPE: Final = ([32, 0, 0, 0, 8, 0], 12, 0, 0)
 """Fields of a marker besides its kind and epoch; sizes are zig-zag varints, twice the number of bytes.
 
 Size, attributes, two deltas, key size and key, value size and value, header count: 17 bytes, 16 of them counted.

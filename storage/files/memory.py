@@ -10,7 +10,7 @@ million small batches do not take a million objects; a read returns slices, foun
 import errno
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from protocol.pauses import pause
 
@@ -18,14 +18,14 @@ from protocol.pauses import pause
 
 Buffer = bytes | bytearray | memoryview
 
-_ADOPT_FROM = 16 * 1024
+_ADOPT_FROM: Final = 16 * 1024
 """Appends of at least this many bytes are kept as they are. Copying fewer takes less than 2 us."""
-_ADOPT_SHARE = 2
+_ADOPT_SHARE: Final = 2
 """... unless they are less than half of the object whose memory they would keep alive."""
-_FIRST_BLOCK = 256  # arbitrary: three small batches
-_LAST_BLOCK = 64 * 1024
+_FIRST_BLOCK: Final = 256  # arbitrary: three small batches
+_LAST_BLOCK: Final = 64 * 1024
 """Blocks for smaller appends double between these: thousands of files of a cluster stay almost empty."""
-_NO_BLOCK = memoryview(b"")
+_NO_BLOCK: Final = memoryview(b"")
 
 
 class Faults(Protocol):

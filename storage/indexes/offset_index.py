@@ -8,11 +8,12 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
+from typing import Final
 
 from storage.indexes.segment_index import SegmentIndex
 
-_ENTRY = Struct(">II")
-ENTRY_SIZE = _ENTRY.size
+_ENTRY: Final = Struct(">II")
+ENTRY_SIZE: Final = _ENTRY.size
 
 
 class OffsetIndex(SegmentIndex):

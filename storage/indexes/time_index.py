@@ -7,12 +7,12 @@ segment's base. Timestamps strictly increase (core F.2, transactions F.7; Kafka:
 from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.indexes.segment_index import SegmentIndex
 
-_ENTRY = Struct(">qI")
-ENTRY_SIZE = _ENTRY.size
+_ENTRY: Final = Struct(">qI")
+ENTRY_SIZE: Final = _ENTRY.size
 
 
 class TimestampOffset(NamedTuple):

@@ -5,6 +5,7 @@ Kafka: UnifiedLog, LogOffsetMetadata, LeaderEpochFileCache.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.records.batch import RecordBatch
@@ -122,8 +123,8 @@ class LogBounds:
 
 # --- leader epochs ----------------------------------------------------------------------------------------------------
 
-NO_EPOCH = -1
-NO_OFFSET = -1
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
 
 
 class LeaderEpochs:

@@ -8,6 +8,7 @@ Kafka: UnifiedLog, LocalLog.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 from uuid import UUID
 
 from protocol.errors import ErrorCode, KafkaError
@@ -31,7 +32,7 @@ from storage.producers.state import Accept, CompletedTransaction, Duplicate, Pro
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogContext", "LogSlice", "PartitionLog", "TimestampAnswer"]
 
-_HIGH_WATERMARK = -1  # DeleteRecords up to the high watermark
+_HIGH_WATERMARK: Final = -1  # DeleteRecords up to the high watermark
 
 
 # --- producers -------------------------------------------------------------------------------------------------------
@@ -343,8 +344,9 @@ class PartitionLog:
         Raises:
             KafkaError: with the code of the partition's response; nothing was appended.
         """
-        self.context.check()
-        config, bounds = self.config, self.bounds
+        context, config, bounds = self.context, self.config, self.bounds
+        if context.offline is not None:
+            raise context.storage_error(context.offline)
         batch = validate_append(
             records if isinstance(records, RecordBatch) else RecordBatch(records),
             config,
@@ -354,7 +356,7 @@ class PartitionLog:
             topic_partition=self.directory,
             origin=origin,
             checked=checked,
-            decompressed_limit=self.context.decompressed_limit,
+            decompressed_limit=context.decompressed_limit,
             at_once=at_once,
         )
         # Assigned even if the producer's rules reject the batch (transactions D.3.2).

@@ -5,7 +5,6 @@ does not grow with the log (core F.2.4, E.2, E.8; Kafka: LocalLog.read, LogSegme
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
@@ -23,7 +22,6 @@ ANOTHER_SEGMENT: Final = 2**62
 """Result of `bytes_available`, more than any request can ask for, if the bound is in a newer segment (core E.3.3)."""
 
 
-@dataclass(slots=True)
 class LogSlice:
     """Stored bytes of one segment.
 
@@ -31,11 +29,18 @@ class LogSlice:
     data, but not even the first batch fits.
     """
 
-    buffers: list[memoryview] = field(default_factory=list)
-    size: int = 0
-    segment: Segment | None = None
-    position: int = 0
-    incomplete_first: bool = False
+    def __init__(
+        self,
+        buffers: list[memoryview] | None = None,
+        size: int = 0,
+        segment: Segment | None = None,
+        position: int = 0,
+        *,
+        incomplete_first: bool = False,
+    ) -> None:
+        self.buffers = [] if buffers is None else buffers
+        self.size, self.segment, self.position = size, segment, position
+        self.incomplete_first = incomplete_first
 
 
 class TimestampAnswer(NamedTuple):

@@ -8,7 +8,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import suppress
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import BATCH_HEADER_SIZE, LOG_OVERHEAD, RecordBatch
@@ -21,25 +21,25 @@ from storage.indexes.txn_index import TransactionIndex
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
 
-LOG_SUFFIX = ".log"
-INDEX_SUFFIX = ".index"
-TIME_INDEX_SUFFIX = ".timeindex"
-TXN_INDEX_SUFFIX = ".txnindex"
-SNAPSHOT_SUFFIX = ".snapshot"
-DELETED_SUFFIX = ".deleted"
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
-TIERED_SUFFIX = ".tiered"
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TXN_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+TIERED_SUFFIX: Final = ".tiered"
 """Of the files of a segment that is in the remote tier only; Kafka ignores them."""
 
-SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 
-MAX_RELATIVE_OFFSET = 2**31 - 1  # an int32 in indexes and batches (core F.3)
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1  # an int32 in indexes and batches (core F.3)
 
-_SPAN = Struct(">qi11xi")  # base offset, length field, last offset delta
-_SPAN_SIZE = 27  # bytes up to the last offset delta of a batch, its end
-_SHORTEST = BATCH_HEADER_SIZE - LOG_OVERHEAD  # of a length field, which does not count offset and itself
-_WINDOW = 8192
+_SPAN: Final = Struct(">qi11xi")  # base offset, length field, last offset delta
+_SPAN_SIZE: Final = 27  # bytes up to the last offset delta of a batch, its end
+_SHORTEST: Final = BATCH_HEADER_SIZE - LOG_OVERHEAD  # of a length field, which does not count offset and itself
+_WINDOW: Final = 8192
 """Bytes that are read together when batch headers are walked: about two index intervals."""
 
 
@@ -370,7 +370,7 @@ class Segment:
 
 # --- the segments of a log --------------------------------------------------------------------------------------------
 
-UNKNOWN_TAIL = (-1, 0)
+UNKNOWN_TAIL: Final = (-1, 0)
 
 
 class Segments:

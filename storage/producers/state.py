@@ -162,14 +162,18 @@ class Duplicate:
     rule: Rule = row.S1
 
 
-@dataclass(slots=True)
 class Accept:
     """Batch that may be written; pass this to `apply` afterwards. Immutable."""
 
-    batch: RecordBatch
-    marker: Marker | None = None
-    producer_epoch_before: int = NO_PRODUCER_EPOCH
-    rule: Rule = NO_RULE
+    def __init__(
+        self,
+        batch: RecordBatch,
+        marker: Marker | None = None,
+        producer_epoch_before: int = NO_PRODUCER_EPOCH,
+        rule: Rule = NO_RULE,
+    ) -> None:
+        self.batch, self.marker = batch, marker
+        self.producer_epoch_before, self.rule = producer_epoch_before, rule
 
 
 AppendDecision = Duplicate | Accept

@@ -18,6 +18,7 @@ Exceptions:
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
 from broker.coordination.group.admin import Administration
@@ -51,7 +52,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchR
 from protocol.messages.sync_group import SyncGroupRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-NO_TIME_MS = -1
+NO_TIME_MS: Final = -1
 
 
 class GroupMachine:

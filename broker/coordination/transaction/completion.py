@@ -7,6 +7,7 @@ results, and write the Complete record (transactions B.6).
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
+from typing import Final
 
 from broker.coordination.outcome import Outcome, SetTimer, TransactionOutcome, WriteMarkers
 from broker.coordination.reasons import Reason, Refusal, StateChange
@@ -23,10 +24,10 @@ from protocol.log_records.transaction import TopicPartition, TransactionRecord, 
 # coordinators for nothing, and slow down a test that advances the clock by a week. So the timer is set to the first
 # scan that will find something; clients see no difference.
 
-NEVER_TIMES_OUT_MS = 2**31 - 1
+NEVER_TIMES_OUT_MS: Final = 2**31 - 1
 """The timeout of a transaction with two-phase commit (KIP-939)."""
-_TIMEOUT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-_EXPIRY_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
+_TIMEOUT_INTERVAL: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+_EXPIRY_INTERVAL: Final = "transaction.remove.expired.transaction.cleanup.interval.ms"
 
 
 def may_time_out(record: TransactionRecord) -> bool:
@@ -171,8 +172,8 @@ class Scans:
 # Kafka sends again in the next round of its sender, without a backoff (transactions B.6). Here a leader that stays away
 # would keep the event loop busy. Both are ours, and the time doubles: a client waits for the markers with its next
 # transaction, and does not notice 20 ms; after 500 it has its own backoff.
-FIRST_RETRY_MS = 20
-LAST_RETRY_MS = 500
+FIRST_RETRY_MS: Final = 20
+LAST_RETRY_MS: Final = 500
 
 
 class Progress(Enum):
@@ -234,12 +235,12 @@ class Completion:
 
 # --- all of them ------------------------------------------------------------------------------------------------------
 
-_COMMITTED = Reason("committed", "transactions B.6", KIP_98)
-_ABORTED = Reason("aborted", "transactions B.6", KIP_98)
-CANNOT_BE_COMPLETED = "cannot be completed"
+_COMMITTED: Final = Reason("committed", "transactions B.6", KIP_98)
+_ABORTED: Final = Reason("aborted", "transactions B.6", KIP_98)
+CANNOT_BE_COMPLETED: Final = "cannot be completed"
 """Event name of a transaction whose Complete record cannot be written."""
 
-_RETRY_RHYTHM = Rhythm(LAST_RETRY_MS, lambda: None)
+_RETRY_RHYTHM: Final = Rhythm(LAST_RETRY_MS, lambda: None)
 """Rhythm of retries after a leader's silence or a refused append: a push of the clock skips them, as useless."""
 
 

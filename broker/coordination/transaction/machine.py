@@ -30,7 +30,7 @@ After Kafka's ``TransactionCoordinator`` and ``TransactionStateManager`` (transa
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
@@ -81,13 +81,13 @@ from protocol.log_records.transaction import (
 _S = TransactionState
 Record = TransactionRecord | TransactionTombstone
 
-_FENCED_BY_INIT = Reason("aborted for a new producer", "transactions A.2 I5", KIP_98)
-_TIMED_OUT = Reason("timed out", "transactions B.7", KIP_98)
-_EXPIRED = Reason("expired", "transactions B.8", KIP_98)
-EXPIRIES = {_TIMED_OUT.kind: "transactions", _EXPIRED.kind: "transactional_ids"}
+_FENCED_BY_INIT: Final = Reason("aborted for a new producer", "transactions A.2 I5", KIP_98)
+_TIMED_OUT: Final = Reason("timed out", "transactions B.7", KIP_98)
+_EXPIRED: Final = Reason("expired", "transactions B.8", KIP_98)
+EXPIRIES: Final = {_TIMED_OUT.kind: "transactions", _EXPIRED.kind: "transactional_ids"}
 """Decisions by time alone, and what they end."""
-_ABORTED_BY_STEERING = Reason("aborted by the control plane", STEERING, STEERING)
-_EPOCH_SET = Reason("producer epoch set by the control plane", STEERING, STEERING)
+_ABORTED_BY_STEERING: Final = Reason("aborted by the control plane", STEERING, STEERING)
+_EPOCH_SET: Final = Reason("producer epoch set by the control plane", STEERING, STEERING)
 
 
 class TransactionMachine:

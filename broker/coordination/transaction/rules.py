@@ -6,7 +6,7 @@ seen from outside: of two things that are wrong, the first one that is checked n
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.coordination.outcome import Outcome, Reply, TransactionOutcome
 from broker.coordination.reasons import Reason, Refusal
@@ -66,8 +66,8 @@ def not_appended(error: KafkaError, to: Hashable) -> TransactionOutcome:
 
 # --- AddPartitionsToTxn -----------------------------------------------------------------------------------------------
 
-BEGUN = Reason("begun", "transactions C.1.1 P14", KIP_98)
-ADDED = Reason("partitions added", "transactions C.1.1 P14", KIP_98)
+BEGUN: Final = Reason("begun", "transactions C.1.1 P14", KIP_98)
+ADDED: Final = Reason("partitions added", "transactions C.1.1 P14", KIP_98)
 
 
 def check_may_add(
@@ -127,9 +127,9 @@ _OLDER_ROWS: Mapping[TransactionState, str] = {
     _S.PREPARE_ABORT: "transactions C.3.1 T11",
     _S.EMPTY: "transactions C.3.1 T12",
 }
-_OLDER = "transactions C.3.1 T7", KIP_98
-_NEWER = "transactions C.3.2 U6", KIP_890
-_REASONS = {
+_OLDER: Final = "transactions C.3.1 T7", KIP_98
+_NEWER: Final = "transactions C.3.2 U6", KIP_890
+_REASONS: Final = {
     (committed, newer): Reason("commit decided" if committed else "abort decided", *(_NEWER if newer else _OLDER))
     for committed in (False, True)
     for newer in (False, True)

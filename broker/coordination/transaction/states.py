@@ -6,6 +6,7 @@ diagram in the documentation is drawn from :data:`VALID_PREVIOUS` by :func:`stat
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.log_records.transaction import TransactionState
@@ -28,7 +29,7 @@ VALID_PREVIOUS: Mapping[TransactionState, frozenset[TransactionState]] = {
 }
 """State -> the states from which it is entered."""
 
-IDLE = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
+IDLE: Final = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
 """States without an open transaction; such an id may expire."""
 
 COMPLETED_BY: Mapping[TransactionState, TransactionState] = {

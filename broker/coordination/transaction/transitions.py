@@ -9,7 +9,7 @@ B.3).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.coordination.reasons import Reason, Refusal
 from broker.coordination.transaction.states import COMPLETED_BY, IDLE, KIP_98, KIP_360, KIP_890, VALID_PREVIOUS
@@ -25,8 +25,8 @@ from protocol.log_records.transaction import (
 
 # --- producer ids and epochs ------------------------------------------------------------------------------------------
 
-LAST_GIVEN_EPOCH = 32766  # one below the largest int16, which is kept for fencing (transactions A.3)
-MAX_EPOCH = 32767
+LAST_GIVEN_EPOCH: Final = 32766  # one below the largest int16, which is kept for fencing (transactions A.3)
+MAX_EPOCH: Final = 32767
 """No client gets the last epoch: it is for fencing, and for the markers of a last transaction (transactions A.3)."""
 
 
@@ -37,7 +37,7 @@ class ProducerIdAndEpoch(NamedTuple):
     producer_epoch: int
 
 
-NO_PRODUCER = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+NO_PRODUCER: Final = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class Assignment(NamedTuple):
@@ -129,7 +129,7 @@ def _fenced(rule: str, message: str) -> Refusal:
 
 _S = TransactionState
 
-UNWRITABLE = "transactions F.2"
+UNWRITABLE: Final = "transactions F.2"
 """Rule that refuses a record with fields that ``transaction.version`` 0 does not have."""
 TV0, TV2 = 0, 2
 """Transaction versions of clients: without and with an epoch bump per transaction (KIP-890). 1 acts as 0."""

@@ -21,12 +21,12 @@ from storage.log.partition_log import PartitionLog
 RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 """The one selector that is supported; with any other class, or none, consumers read from the leader."""
 NO_REPLICA: Final = -1
-READ_COMMITTED = 1
-_FUTURE_REPLICA = -3
+READ_COMMITTED: Final = 1
+_FUTURE_REPLICA: Final = -3
 """The replica id for a log that is being moved to another directory (FetchRequest.FUTURE_LOCAL_REPLICA_ID)."""
-NO_EPOCH = -1
+NO_EPOCH: Final = -1
 """Any negative current leader epoch means none (FetchRequest.optionalEpoch)."""
-_NONE = ErrorCode.NONE
+_NONE: Final = ErrorCode.NONE
 
 
 class Limits:

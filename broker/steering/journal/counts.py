@@ -3,10 +3,11 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from protocol.errors import ErrorCode
 
-LATENCY_BOUNDS_NS = tuple(
+LATENCY_BOUNDS_NS: Final = tuple(
     round(seconds * 1e9)
     for seconds in (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 )

@@ -1,7 +1,7 @@
 """What the journal keeps of a message: the whole message, or the pieces around its record sets."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from protocol.apis import ApiKey
 from protocol.codec import is_flexible
@@ -16,14 +16,14 @@ from protocol.records.batch import (
 from protocol.uvarint import uvarint
 from protocol.writers import Parts
 
-_MOST_HEADS = 4096  # batches of a message whose headers are kept: 250 KB at most; ours, more are not read
-_SHORTEST_RECORDS = 512
+_MOST_HEADS: Final = 4096  # batches of a message whose headers are kept: 250 KB at most; ours, more are not read
+_SHORTEST_RECORDS: Final = 512
 """The size below which a part of a fetch response is not a record set.
 
 Arbitrary, as keeping fewer bytes whole costs less than a tuple of pieces.
 """
 
-WITH_RECORDS = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})
+WITH_RECORDS: Final = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})
 """The APIs whose responses have record sets, which are omitted if they are large."""
 
 Kept = bytes | bytearray | tuple[Any, ...]

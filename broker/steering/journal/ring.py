@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 from uuid import UUID
 
 from broker.request.answers import Answer, Disconnect, NeverAnswer
@@ -26,11 +26,11 @@ from broker.steering.journal.redaction import APIS, is_readable, redacted_answer
 from broker.time.clock import stopwatch_ns
 from protocol.errors import ErrorCode
 
-WHOLE_BYTES = 2048
+WHOLE_BYTES: Final = 2048
 """Messages up to this size are kept whole, with their records: arbitrary, most requests of tests are smaller."""
 ANSWERED, BEING_SERVED = "answered", "is being served"
 """Outcomes of a request; any other outcome is the reason why it got no response."""
-ENTRY_BYTES = 300
+ENTRY_BYTES: Final = 300
 """Bytes that an entry takes beside its messages: an estimate, of a tuple of twelve and its numbers."""
 
 _CHUNKS, _CHUNK_ENTRIES = 16, 1024
@@ -38,9 +38,9 @@ _CHUNKS, _CHUNK_ENTRIES = 16, 1024
 
 Ours: what is dropped at once is a small part of the journal, and takes no noticeable time.
 """
-_AT_ONCE = 64
+_AT_ONCE: Final = 64
 """The number of small requests that are added together: arbitrary, so that the bounds are checked seldom."""
-MOST_TOPIC_NAMES = 10_000
+MOST_TOPIC_NAMES: Final = 10_000
 """The maximum number of topic names kept by id. Those of existing topics are in the metadata too.
 
 Ours, as each test may create topics of its own.

@@ -13,18 +13,18 @@ Limits are numbers of events, per id and over all ids. `docs/debugging.md` docum
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable, Iterator
 from enum import IntEnum
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from protocol.errors import ErrorCode
 
 K = TypeVar("K", bound=Hashable)
 E = TypeVar("E")
 
-COORDINATOR_CODES = frozenset(
+COORDINATOR_CODES: Final = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
 """The errors of a broker that is not the coordinator, or not yet."""
-UNKNOWN_COUNT = -1
+UNKNOWN_COUNT: Final = -1
 """The count of dropped events for an id whose count the log has dropped too."""
 
 
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     ids: int = 10_000
 
 
-LIMITS = Limits()
+LIMITS: Final = Limits()
 
 
 class Weight(IntEnum):

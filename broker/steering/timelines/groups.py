@@ -8,7 +8,7 @@ kept. Events are in memory only, within the limits of the event log; old rebalan
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from broker.coordination.group import rules
 from broker.coordination.group.events import (
@@ -305,10 +305,10 @@ def _generation(request: Any) -> int:
     return next((getattr(request, name) for name in names if hasattr(request, name)), NO_GENERATION)
 
 
-_TIMED_OUT = frozenset(
+_TIMED_OUT: Final = frozenset(
     reason.kind for reason in (SESSION_EXPIRED, MISSED_REBALANCE, MISSED_SYNC, NOT_REVOKED, ID_EXPIRED)
 )
-_MODERN_HEARTBEATS = frozenset(
+_MODERN_HEARTBEATS: Final = frozenset(
     {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT}
 )
 _ACTIONS: Mapping[ApiKey, str] = {ApiKey.JOIN_GROUP: JOIN, ApiKey.SYNC_GROUP: SYNC, ApiKey.LEAVE_GROUP: LEAVE}

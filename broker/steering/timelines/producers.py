@@ -9,6 +9,7 @@ only, within the limits of the event log.
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
 from broker.coordination.reasons import STEERING, Refusal
@@ -43,7 +44,7 @@ from storage.append_info import NO_RULE, AppendInfo, Rule
 from storage.producers import rules
 from storage.producers.state import ProducerEntry
 
-_INITIALISED = Rule("transactions A.1 A5", "KIP-98")
+_INITIALISED: Final = Rule("transactions A.1 A5", "KIP-98")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ the event log; old transactions (begin, commit) are folded.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from broker.coordination.outcome import TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
@@ -250,6 +250,6 @@ _RULES: Mapping[ApiKey, tuple[str, str]] = {
     ApiKey.TXN_OFFSET_COMMIT: ("transactions C.4.2", "OffsetMetadataManager"),
 }
 """API -> its section of the specification, for refusals without a rule of the machine."""
-_ASKS_ITS_COORDINATOR = frozenset(
+_ASKS_ITS_COORDINATOR: Final = frozenset(
     {ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN}
 )

@@ -8,7 +8,7 @@ with the coordinator, as in Kafka. Only a completed generation is recorded (:met
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from broker.coordination.group.classic.states import ENTERED_FROM, REBALANCES_FROM, State
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
@@ -22,7 +22,7 @@ from protocol.log_records.group import GroupMember, GroupMetadata, GroupMetadata
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols, name and metadata, in order of preference."""
 
-UNKNOWN_MS = -1
+UNKNOWN_MS: Final = -1
 
 
 @dataclass(slots=True)

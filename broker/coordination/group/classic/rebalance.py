@@ -7,6 +7,7 @@ replaced when they fire.
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
+from typing import Final
 
 from broker.coordination.group.classic.group import ClassicGroup, Member
 from broker.coordination.group.classic.states import ALL_JOINED, ALL_LEFT, REBALANCE_BEGUN, State
@@ -27,7 +28,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
 
-NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
 """Session timeout of a new member until its first join phase ends: it cannot send heartbeats before.
 
 GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS.
