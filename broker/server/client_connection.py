@@ -288,7 +288,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         Their responses are written together, except large ones.
         """
         turn = Slices(_TURN_US) if len(self._frames) > 1 else None
-        self._at_once = True
+        self._at_once = self._server.actions.in_request = True
         while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
             frame = self._frames.popleft()
             self._queued_bytes -= len(frame)

@@ -481,18 +481,21 @@ class ActionQueue:
     ``KafkaApis.handle`` completes after each request).
     """
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_calls", "in_request")
 
     def __init__(self) -> None:
         self._calls: deque[Callable[[], None]] = deque()
+        self.in_request = False
+        """Whether a request is being served at whose end the calls are completed."""
 
     def add(self, call: Callable[[], None]) -> None:
         """Call at the end of the current request or in the next turn of the loop."""
-        if not self._calls:
+        if not self._calls and not self.in_request:
             asyncio.get_running_loop().call_soon(self.complete)
         self._calls.append(call)
 
     def complete(self) -> None:
         """Make all calls, in order."""
+        self.in_request = False
         while self._calls:
             self._calls.popleft()()

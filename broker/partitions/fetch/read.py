@@ -243,8 +243,9 @@ class Reader:
             if wanted.fetch_offset > bound and log.reader.batch_start(wanted.fetch_offset) > bound:
                 return True
             if wanted.fetch_offset < bound:
+                any_is_enough = self._limits.min_bytes <= 1 <= wanted.partition_max_bytes  # as for most consumers
                 # Behind the active segment, or it was just rolled: answered, however few bytes that are.
-                if log.reader.in_older_segment(wanted.fetch_offset, bound):
+                if any_is_enough or log.reader.in_older_segment(wanted.fetch_offset, bound):
                     return True
                 try:
                     available += log.reader.bytes_available(wanted.fetch_offset, bound, wanted.partition_max_bytes)
