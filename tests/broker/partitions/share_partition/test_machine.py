@@ -123,7 +123,7 @@ def test_SHR_19_renewed_locks_end_later_and_nothing_is_written() -> None:
 
 def test_renewing_may_be_disabled() -> None:
     """Where renewing is disabled, a renewal is refused."""
-    bench = Bench(renew_enabled=0)
+    bench = Bench(renew_enabled=False)
     bench.fetch()
     assert bench.refused(0, 9, RENEW) is ErrorCode.INVALID_RECORD_STATE
 
