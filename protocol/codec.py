@@ -243,9 +243,7 @@ def encode_response_as_sent(key: int, version: int, correlation_id: int, respons
 # with the bytes that have really arrived.
 
 SCRATCH_BYTES: Final = 256 * 1024  # what one read of a socket brings at most: as in asyncio's own transports (max_size)
-_LARGE_BYTES: Final = (
-    16 * 1024
-)  # a frame under way gets its own buffer from this size on; arbitrary, as copying less is cheap
+_LARGE_BYTES: Final = 16 * 1024  # a frame under way gets its own buffer from here on; arbitrary: less is cheap to copy
 _FIRST_BYTES: Final = 2 * 1024 * 1024
 """A frame announced larger starts with this and doubles: ours, twice the largest batch of a topic by default."""
 _HTTP: Final = frozenset((b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI "))

@@ -23,13 +23,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _QUICK = ["-n", "auto", "-m", "not interop and not nightly and not processes"]
-_FOLDERS = ("protocol", "storage", "broker", "coordination", "handlers", "share", "releases")
+_FOLDERS = ("protocol", "storage", "broker", "coordination", "handlers", "scenarios", "releases")
 """Folders of tests that run the server's own code in the test process."""
 _ONLY_UNCOMPILED = (
     "tests/storage/test_cost.py::test_a_read_looks_at_one_index_interval",
     "tests/storage/test_log_dir.py::test_an_append_that_is_half_done_takes_the_directory_offline",
     "tests/broker/test_counts.py",
+    "tests/broker/partitions/share_partition/test_loading.py",
+    "tests/broker/partitions/transactions/test_markers.py",
     "tests/broker/partitions/transactions/test_verification.py",
+    "tests/handlers/test_end_txn.py::test_the_answer_goes_out_before_any_marker",
+    "tests/handlers/test_transaction_admin.py",
 )
 """Tests that count Python's calls, or replace functions or objects that compiled code takes for its own."""
 
