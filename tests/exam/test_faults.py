@@ -150,17 +150,26 @@ def test_a_storm_is_not_taken_for_a_client_without_membership() -> None:
     assert {each.level for each in wire.problems([client], entries)} == {Level.MAY}
 
 
+def produced(sequence: int, count: int | None, error: str = "NONE") -> JournalEntry:
+    """A Produce request of producer 1 in epoch 0, and its response."""
+    records = {"producer_id": 1, "producer_epoch": 0, "base_sequence": sequence, "count": count}
+    request = {"topic_data": [{"name": "t", "partition_data": [{"index": 0, "records": records}]}]}
+    response = {"responses": [{"name": "t", "partition_responses": [{"index": 0, "error_code": error}]}]}
+    answered: dict[str, Any] = {"outcome": "answered", "request": request, "response": response}
+    return JournalEntry(sequence, 0, "Produce", 9, client_id="c", ts_us=sequence, **answered)
+
+
 def test_a_batch_without_an_end_has_a_problem_too() -> None:
     """The journal does not know how many records it has."""
-    records = {"producer_id": 1, "producer_epoch": 0, "count": None}
-
-    def entry(sequence: int) -> JournalEntry:
-        partition = {"index": 0, "records": {**records, "base_sequence": sequence}}
-        request = {"topic_data": [{"name": "t", "partition_data": [partition]}]}
-        return JournalEntry(sequence, 0, "Produce", 9, client_id="c", ts_us=sequence, request=request)
-
-    sent = list(witnesses.batches([entry(0), entry(5)]))
+    sent = list(witnesses.batches([produced(0, None), produced(5, None)]))
     assert [batch for batch, _ in witnesses.broken_sequences(sent)] == sent[1:]
+
+
+@pytest.mark.parametrize(("error", "is_judged"), [("INVALID_PRODUCER_EPOCH", False), ("NOT_LEADER_OR_FOLLOWER", True)])
+def test_sequences_of_an_epoch_that_was_refused_are_not_judged(error: str, is_judged: bool) -> None:
+    """Java gives the sequence of the refused batch to the next one, which is refused, too; any other batch goes on."""
+    sent = list(witnesses.batches([produced(0, 2, error), produced(0, 3, error)]))
+    assert [batch for batch, _ in witnesses.broken_sequences(sent)] == (sent[1:] if is_judged else [])
 
 
 class Message:

@@ -9,6 +9,8 @@ from understudy.results import JournalEntry
 
 KEPT_BATCHES: Final = 5
 """Batches per producer and partition for which a broker detects duplicates (ProducerStateEntry)."""
+FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+"""Errors of Produce after which the broker appends no batch of this producer's epoch (KIP-588)."""
 SEQUENCES: Final = 2**31  # 0 follows the highest int32 (DefaultRecordBatch.incrementSequence)
 
 
@@ -78,16 +80,24 @@ def _errors(entry: JournalEntry) -> dict[tuple[str, int], str]:
 def broken_sequences(sent: Sequence[Batch]) -> list[tuple[Batch, str]]:
     """Return batches that neither continue the producer's sequence nor repeat one of the last five.
 
-    A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98).
+    A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98). An epoch that
+    the broker has refused is not judged further, as nothing more of it is appended: Java gives the sequence of the
+    refused batch to the next one in flight (TransactionManager.handleFailedBatch).
     """
     problems: list[tuple[Batch, str]] = []
     seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
+    fenced = set[tuple[int, int]]()
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if batch.base_sequence < 0:
             problems.append((batch, f"{batch}: a producer id without a sequence"))
             continue
+        producer = batch.producer_id, batch.epoch
+        if producer in fenced:
+            continue
+        if batch.error in FENCED:
+            fenced.add(producer)
         earlier = seen[batch.place]
         each = (batch.base_sequence, batch.count)
         expected = (earlier[-1][0] + earlier[-1][1]) % SEQUENCES if earlier else 0
