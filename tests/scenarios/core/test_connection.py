@@ -181,10 +181,10 @@ def test_CON_12_a_client_may_have_no_id(broker: Server) -> None:
 def test_CON_13_an_idle_connection_is_closed(broker_with: BrokerWith) -> None:
     """After connections.max.idle.ms without a byte; one that talks meanwhile stays."""
     broker = broker_with(settings={"connections.max.idle.ms": 1000})
+    broker.freeze()
     idle, busy = broker.wire(), broker.wire()
     metadata(idle)
     metadata(busy)
-    broker.freeze()
     broker.advance(900)
     metadata(busy)
     broker.advance(900)
