@@ -218,6 +218,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "directory-id-garbled": ("meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), "xx")),
     "directory-id-not-registered": (
         "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
+    "node-id-of-no-broker": ("meta-properties", _text("meta.properties", "node.id=1", "node.id=7")),
     "meta-properties-gone": ("meta-properties", lambda root: (root / "meta.properties").unlink()),
     "names-that-collide": ("topic-collision", lambda root: [
         shutil.copytree(root / "orders-0", root / f"or{sign}ders-0") for sign in "._"]),
