@@ -4,8 +4,7 @@ Versions 1-2; a strict limit of records (KIP-1206) and renewed locks (KIP-1222) 
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -60,18 +59,17 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     names = (*(each.topic for each in fetch_round.interests), *(name_of(each.topic_id) for each in request.topics))
     if ctx.node.authorizer is not None and None in names:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka passes a topic without a name to its authorizer
-    answers: list[Answer] = []
+    answers, failure = list[Answer](), None
     writing, failed_already = None, False
     if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
         # The fetch does not wait until they are written: it gets what they release only if it waits (groups D.5 SF2).
         acknowledging = Acknowledging(request, ctx, shares, group_id, member_id)
         writing, failed_already = asyncio.ensure_future(acknowledging.written()), acknowledging.failure is not None
-    try:
-        if not request.is_renew_ack and not failed_already:
-            with _ending_with(writing):
-                answers = await _fetch(request, ctx, fetch_round, group_id, member_id)
-    finally:
-        acknowledged = {} if writing is None else await writing
+    if not request.is_renew_ack and not failed_already:
+        answers, failure = await _ended(_fetch(request, ctx, fetch_round, group_id, member_id), writing)
+    acknowledged = {} if writing is None else await writing
+    if failure is not None:
+        raise failure
     response = _answer(ctx, fetch_round, answers)
     response.acquisition_lock_timeout_ms = share_settings(ctx.cluster, ctx.node.settings, group_id).lock_ms
     _add_acknowledgements(response, acknowledged)
@@ -80,15 +78,19 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     return response
 
 
-@contextmanager
-def _ending_with(writing: "asyncio.Future[Any] | None") -> Iterator[None]:
-    """Let the writing of acknowledgements end with a fetch that is cancelled: nothing repeats it in an ended broker."""
+async def _ended(
+    fetching: Coroutine[Any, Any, list[Answer]], writing: "asyncio.Future[Any] | None"
+) -> tuple[list[Answer], BaseException | None]:
+    """Return the answers of a fetch, or what ended it, as its acknowledgements are still to be awaited.
+
+    Their writing ends with a fetch that is cancelled: nothing repeats it in an ended broker.
+    """
     try:
-        yield
-    except asyncio.CancelledError:
-        if writing is not None:
+        return await fetching, None
+    except BaseException as error:  # noqa: BLE001 - no finally: mypyc's would raise it in each later call again
+        if writing is not None and isinstance(error, asyncio.CancelledError):
             writing.cancel()
-        raise
+        return [], error
 
 
 async def _idle(ctx: RequestContext, wait_ms: int) -> None:

@@ -43,6 +43,21 @@ def imports_control_api(source: str) -> bool:
     return re.search(r"^\s*(from|import) control_api\b", source, re.MULTILINE) is not None
 
 
+def test_no_compiled_function_awaits_in_finally() -> None:
+    """Mypyc keeps the exception that such a block saves beyond its call: each later call raises it again."""
+    assert awaits_in_finally("async def f():\n    try: g()\n    finally: await h()")
+    assert not awaits_in_finally("async def f():\n    try: await g()\n    finally: h()")
+    files = [file for pattern in listed() for file in ROOT.glob(pattern)]
+    assert [file for file in files if awaits_in_finally(file.read_text(encoding="utf-8"))] == []
+
+
+def awaits_in_finally(source: str) -> bool:
+    """Whether a `finally` of a module gives up the loop."""
+    waits = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Yield, ast.YieldFrom)
+    blocks = [each.finalbody for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Try)]
+    return any(isinstance(node, waits) for block in blocks for each in block for node in ast.walk(each))
+
+
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
     """Each of its objects would be a TypeError: compiled methods take objects of their own class, and no other."""
     compiled = {file.relative_to(ROOT).as_posix() for pattern in listed() for file in ROOT.glob(pattern)}
