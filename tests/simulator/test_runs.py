@@ -75,6 +75,7 @@ REGRESSIONS_OF_STATES = [
     (262984555, TEN_KINDS),
     (337077349, TEN_KINDS),
     (705336909, TEN_KINDS),
+    (547234200, (CHANGE, LAG, RULES, SHARE)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
