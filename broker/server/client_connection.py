@@ -289,13 +289,15 @@ class ClientConnection(asyncio.BufferedProtocol):
         """
         turn = Slices(_TURN_US) if len(self._frames) > 1 else None
         self._at_once = self._server.actions.in_request = True
-        while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
-            frame = self._frames.popleft()
-            self._queued_bytes -= len(frame)
-            self._begun = begin(self._answer(frame))
-        self._at_once = False
-        self._write_joined()
-        self._server.actions.complete()
+        try:
+            while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
+                frame = self._frames.popleft()
+                self._queued_bytes -= len(frame)
+                self._begun = begin(self._answer(frame))
+            self._at_once = False
+            self._write_joined()
+        finally:  # the actions of all connections wait until then
+            self._server.actions.complete()
 
     def _wait_over(self) -> None:
         self._server.actions.add(self._continue)

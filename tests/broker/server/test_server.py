@@ -251,6 +251,22 @@ async def test_a_fault_of_ours_ends_one_connection() -> None:
 
 
 @on_each_loop
+async def test_a_request_that_is_cancelled_at_once_leaves_no_action_behind() -> None:
+    """Waits of other connections end by the actions of their broker."""
+
+    async def answer(_payload: bytes, _connection: Connection) -> bytes:
+        raise asyncio.CancelledError
+
+    async with serving(answer) as bench:
+        peer, done = await bench.connect(), asyncio.Event()
+        peer.send(b"x")
+        await seen(lambda: bench.dispatcher.frames == [b"x"])
+        bench.server.actions.add(done.set)
+        await seen(done.is_set)
+        assert bench.dispatcher.frames == [b"x"]
+
+
+@on_each_loop
 async def test_idle_connections_are_closed_by_the_clock() -> None:
     """The one that speaks stays (core CON-13)."""
     async with serving(echo, connections_max_idle_ms=1000) as bench:
