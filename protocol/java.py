@@ -71,9 +71,14 @@ def long_hash(value: int) -> int:
     return (value ^ value >> 32) & _MASK
 
 
-def long_sum(one: int, other: int) -> int:
-    """Return the sum of two longs, which wraps."""
-    return (one + other + (1 << 63) & _LONG_MASK) - (1 << 63)
+def as_int(number: int) -> int:
+    """Return the lowest 32 bits as Java's int, as its cast does."""
+    return (number + (1 << 31) & _MASK) - (1 << 31)
+
+
+def as_long(number: int) -> int:
+    """Return the lowest 64 bits as Java's long; so is a sum of longs, which wraps."""
+    return (number + (1 << 63) & _LONG_MASK) - (1 << 63)
 
 
 def parse_integer(text: str) -> int:
@@ -118,12 +123,7 @@ def timeline_table_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list
 
 def _slot(h: int, capacity: int) -> int:
     # The highest bits: as many as number the slots (BaseHashTable.findSlot).
-    return (_signed(h) * _FIBONACCI & _LONG_MASK) >> 65 - capacity.bit_length()
-
-
-def _signed(h: int) -> int:
-    """Return 32 bits as Java's int."""
-    return h - (1 << 32) if h >> 31 else h
+    return (as_int(h) * _FIBONACCI & _LONG_MASK) >> 65 - capacity.bit_length()
 
 
 def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:
@@ -148,7 +148,7 @@ def concurrent_capacity(count: int) -> int:
 
 def persistent_order(keys: Iterable[str]) -> list[str]:
     """Return distinct strings in the order of a ``HashTreePMap`` (PCollections): by their hash as a signed number."""
-    return sorted(keys, key=lambda key: _signed(string_hash(key)))
+    return sorted(keys, key=lambda key: as_int(string_hash(key)))
 
 
 def integer_order(values: Iterable[int]) -> list[int]:

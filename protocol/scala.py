@@ -7,7 +7,7 @@ walks a tree of nodes with 32 places each (CHAMP): the single keys of a node fir
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from protocol.java import string_hash, table_order
+from protocol.java import as_int, string_hash, table_order
 
 K = TypeVar("K")
 _MASK = 0xFFFFFFFF  # of Java's int
@@ -33,7 +33,7 @@ def mutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     def place(key: K) -> tuple[int, int]:
         h = spread[key]
         # The bucket, and within it the order of Java's int.
-        return h & (capacity - 1), h - (1 << 32) if h >> 31 else h
+        return h & (capacity - 1), as_int(h)
 
     return sorted(spread, key=place)
 

@@ -15,7 +15,7 @@ from broker.settings import ConfigResourceType, client_metrics
 from protocol.checksums import crc32c
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import HashMap, copied_capacity, string_hash, table_order, uuid_hash
+from protocol.java import HashMap, as_int, copied_capacity, string_hash, table_order, uuid_hash
 from protocol.messages.push_telemetry import PushTelemetryRequest
 from protocol.records.compression import decompress
 from protocol.records.errors import RecordsError
@@ -210,9 +210,7 @@ def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
     union = ("*",) if "*" in wanted else tuple(wanted)
     text = f"[{', '.join(union)}]{interval_ms}"
     number = crc32c(text.encode()) ^ uuid_hash(client.instance_id)
-    # As Java's int.
-    signed = number - (1 << 32) if number >> 31 else number
-    return Instance(client, subscriptions.changes, signed, interval_ms, union)
+    return Instance(client, subscriptions.changes, as_int(number), interval_ms, union)
 
 
 def _in_order(configs: Configs) -> Iterable[tuple[int, tuple[str, ...], tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from comparison.histories.quiescence import wait_metadata
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.target import Instance, Target
 from protocol.apis import ApiKey
-from protocol.java import uuid_hash
+from protocol.java import as_int, uuid_hash
 from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
@@ -96,13 +96,7 @@ def _without_instance(answer: Any) -> Any:
     """Remove from a subscription's id the part that is derived from the instance's id, which may be random."""
     if answer.error_code:
         return answer
-    return answer.changed(subscription_id=_signed(answer.subscription_id ^ uuid_hash(answer.client_instance_id)))
-
-
-def _signed(number: int) -> int:
-    """Return the lowest 32 bits as Java's int."""
-    number &= 0xFFFF_FFFF
-    return number - (1 << 32) if number >> 31 else number
+    return answer.changed(subscription_id=as_int(answer.subscription_id ^ uuid_hash(answer.client_instance_id)))
 
 
 def push(target: Target, step: Step) -> StepRequest:
@@ -111,7 +105,7 @@ def push(target: Target, step: Step) -> StepRequest:
     instance, client = target.instances.get(step["instance"], Instance()), _id_of(target, step["instance"])
     # 4711: any other number.
     text = {"last": instance.subscription, "stale": instance.stale, "none": 4711}[step["subscription"]]
-    number = _signed(text ^ uuid_hash(client))
+    number = as_int(text ^ uuid_hash(client))
     request = PushTelemetryRequest(
         client, number, step.get("terminating", False), step["compression"], _metrics(step["body"], step["compression"])
     )

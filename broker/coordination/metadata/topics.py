@@ -14,7 +14,7 @@ from broker.settings import plugins
 from control_api.plugins import CREATE_TOPIC_POLICY, is_reference
 from protocol.deferred import dataclass
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import HashMap
+from protocol.java import HashMap, as_int
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from protocol.pauses import pause
 from protocol.topic_names import check_topic_name, colliding_form, may_collide
@@ -133,7 +133,7 @@ def check_partitions(total: int, *, overflows: bool) -> None:
     Raises:
         KafkaError: POLICY_VIOLATION; UNKNOWN_SERVER_ERROR if the sum overflows.
     """
-    counted = (total + 2**31) % 2**32 - 2**31 if overflows else total
+    counted = as_int(total) if overflows else total
     if counted > MOST_PARTITIONS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     if total > MOST_PARTITIONS:

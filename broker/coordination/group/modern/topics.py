@@ -7,7 +7,7 @@ from uuid import UUID
 
 import xxhash
 
-from protocol.java import utf16, utf16_length
+from protocol.java import as_long, utf16, utf16_length
 
 _MAGIC = b"\x00"
 _LONG, _INT = struct.Struct("<q"), struct.Struct("<i")
@@ -90,7 +90,7 @@ def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     if not known:
         return 0
     merged = b"".join(_LONG.pack(_topic_hash(known[name])) for name in sorted(known, key=utf16))
-    return _signed(xxhash.xxh3_64_intdigest(merged))
+    return as_long(xxhash.xxh3_64_intdigest(merged))
 
 
 def _topic_hash(topic: Topic) -> int:
@@ -101,17 +101,12 @@ def _topic_hash(topic: Topic) -> int:
         parts.append(_INT.pack(index))
         for rack in sorted_racks:
             parts += [_INT.pack(utf16_length(rack)), _text(rack)]
-    return _signed(xxhash.xxh3_64_intdigest(b"".join(parts)))
+    return as_long(xxhash.xxh3_64_intdigest(b"".join(parts)))
 
 
 def _text(text: str) -> bytes:
     raw = text.encode("utf-16-le", "surrogatepass")
     return raw + _INT.pack(len(raw) // 2)
-
-
-def _signed(value: int) -> int:
-    """Return 64 bits as Java's long."""
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def existing(names: Iterable[str], topics: Topics) -> Mapping[str, Topic]:

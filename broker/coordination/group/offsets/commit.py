@@ -21,7 +21,7 @@ from broker.coordination.reasons import Reason, Refusal
 from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode
-from protocol.java import long_sum, utf16_length
+from protocol.java import as_long, utf16_length
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -96,7 +96,7 @@ class Commits:
             self._rebalances.rearm(builder, group, request.member_id)
         expires_ms = NO_EXPIRY
         if request.retention_time_ms != NO_EXPIRY:
-            expires_ms = long_sum(builder.now_ms, request.retention_time_ms)  # quirk: Long.MAX overflows
+            expires_ms = as_long(builder.now_ms + request.retention_time_ms)  # quirk: Long.MAX overflows
         topics = []
         for topic in request.topics:
             codes = [

@@ -8,7 +8,7 @@ until none moves (Kafka's ``UniformHeterogeneousAssignmentBuilder``).
 from uuid import UUID
 
 from broker.coordination.group.modern.assignor.range import Assignment, Job, Subscriber
-from protocol.java import copied_capacity, table_order, uuid_hash
+from protocol.java import as_long, copied_capacity, table_order, uuid_hash
 
 
 def assign_uniformly(job: Job) -> dict[str, Assignment]:
@@ -105,8 +105,8 @@ class _Balance:
     def _rank(self, topic_id: UUID) -> tuple[float, int, int, int]:
         readers = len(self._readers[topic_id])
         # Java compares the halves of a Uuid as longs.
-        most, least = topic_id.int >> 64, topic_id.int & (1 << 64) - 1
-        return -self._job.partitions[topic_id] / readers, readers, _signed(most), _signed(least)
+        most, least = as_long(topic_id.int >> 64), as_long(topic_id.int)
+        return -self._job.partitions[topic_id] / readers, readers, most, least
 
     def assigned(self) -> dict[str, Assignment]:
         """Return the partitions of each member."""
@@ -239,8 +239,3 @@ class _Most:
         at = self._next + 1
         self._sorted[at], self._sorted[self._end - 1] = self._sorted[self._end - 1], self._sorted[at]
         self._end -= 1
-
-
-def _signed(value: int) -> int:
-    """Return 64 bits as Java's long."""
-    return value - (1 << 64) if value >= 1 << 63 else value
