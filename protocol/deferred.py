@@ -27,7 +27,11 @@ else:
     def dataclass(
         cls: Any = None, /, *, slots: bool = False, frozen: bool = False, eq: bool = True, **parameters: Any
     ) -> Any:
-        """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits."""
+        """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits.
+
+        ``frozen`` only gives a hash: that nobody changes an instance is checked by mypy, as at run time each field of a
+        new instance would cost ten times as much.
+        """
         if cls is None:
             return lambda cls: dataclass(cls, slots=slots, frozen=frozen, eq=eq, **parameters)
         hashed = frozen and eq and vars(cls).get("__hash__") is None

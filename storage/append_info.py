@@ -34,6 +34,18 @@ class AppendInfo:
     `rule` is the one by which a producer's batch was accepted, or recognised as a duplicate.
     """
 
+    __slots__ = (
+        "base_offset",
+        "duplicate",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "max_timestamp_ms",
+        "producer_epoch_before",
+        "rule",
+        "size",
+    )
+
     def __init__(
         self,
         base_offset: int,

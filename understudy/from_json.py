@@ -46,10 +46,11 @@ def _fit(kind: Any) -> Fit:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
         return _fit(next(part for part in inner if part is not types.NoneType))
-    if origin in {dict, tuple}:
-        fit = _fit(inner[1] if origin is dict else inner[0])
-        if origin is dict:
-            return lambda value: {name: None if part is None else fit(part) for name, part in value.items()}
+    if origin is dict:
+        fit = _fit(inner[1])
+        return lambda value: {name: None if part is None else fit(part) for name, part in value.items()}
+    if origin is tuple:
+        fit = _fit(inner[0])
         return lambda value: tuple(None if part is None else fit(part) for part in value)
     if kind is int:  # JSON parsers in JavaScript would round an integer that is a text
         return lambda value: int(value) if isinstance(value, str) else value

@@ -19,8 +19,8 @@ from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, Pe
 from protocol.subnets import holds
 
 _MOST_KEPT = 10_000  # cached decisions; beyond that, the cache is cleared; an arbitrary bound
-# Characters of the names in a cached decision: clients choose them freely; usual ones are far shorter.
-_LONGEST_KEPT = 1000  # ours
+# Characters of the names in a cached decision: ours, as clients choose them freely; usual ones are far shorter.
+_LONGEST_KEPT = 1000
 _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE: frozenset(
         {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.DESCRIBE}

@@ -29,7 +29,7 @@ _log = Logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
 """Bytes that the cleaner reads before other requests are served: a few hundredths of a second.
 
-Ours, as clients wait for so long.
+Ours: a client that waits for so long does not notice.
 """
 _CLEANER_RESTS_MS = 10
 """The pause after each piece: the cleaner, in Kafka a thread of its own, takes part of the loop here.

@@ -28,7 +28,7 @@ _SOON = 2
 """The number of steps without a poll after which the next one counts as a page's first."""
 _MOST_LEFT = 20_000
 """The maximum number of requests left to later polls: two minutes without an open page, at 160 requests a second."""
-_CONNECTION = 4  # the place of a raw entry (`steering/journal/ring.py`)
+_CONNECTION = 4  # where a raw entry has its connection (`steering/journal/ring.py`)
 _MOST_ERRORS = 500
 """The newest errors that the console keeps: more than a page shows, and a bound while a program retries for hours."""
 Series = list[int]

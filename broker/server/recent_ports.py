@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from broker.time.clock import stopwatch_ns
 
-_KEPT_NS = 60_000_000_000  # a minute: see above, for both
+_KEPT_NS = 60_000_000_000  # a minute; the reasons of both numbers are above
 _MOST = 4096
 
 

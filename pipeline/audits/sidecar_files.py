@@ -159,8 +159,10 @@ class Tree:
         A broker creates the file empty when it starts, and writes it with the first offset (`CheckpointFile`).
         """
         content = self.read(name)
+        if not content:
+            return {} if self.is_there(name) else None
         try:
-            return decode_offsets(content) if content else {} if self.is_there(name) else None
+            return decode_offsets(content)
         except CheckpointError:
             return None
 

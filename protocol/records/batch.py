@@ -44,7 +44,10 @@ ATTRIBUTES_POSITION: Final = 21
 MAX_TIMESTAMP_POSITION: Final = 35
 RECORD_COUNT_POSITION: Final = 57
 
-HEADER: Final = Struct(">qiibIhiqqqhii")
+UNCHECKED: Final = Struct(">qiibI")
+CHECKED: Final = Struct(">hiqqqhii")
+"""Header fields up to the checksum, and those that it covers."""
+HEADER: Final = Struct(UNCHECKED.format + CHECKED.format.lstrip(">"))
 """All header fields in wire order."""
 
 _OFFSET: Final = Struct(">q")

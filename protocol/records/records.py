@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from protocol.checksums import crc32c
 from protocol.records.batch import (
     BATCH_HEADER_SIZE,
+    CHECKED,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     LOG_OVERHEAD,
@@ -23,6 +24,7 @@ from protocol.records.batch import (
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
+    UNCHECKED,
     Buffer,
     RecordBatch,
     Span,
@@ -219,11 +221,6 @@ def build_batch(
     )
 
 
-_UNCHECKED: Final = Struct(">qiibI")
-_CHECKED: Final = Struct(">hiqqqhii")
-"""A batch's header up to its checksum, and what the checksum covers."""
-
-
 def frame_batch(
     data: Buffer,
     record_count: int,
@@ -247,7 +244,7 @@ def frame_batch(
     if record_count and codec:
         data = compress(codec, data, level)
         attributes |= codec
-    checked = _CHECKED.pack(
+    checked = CHECKED.pack(
         attributes,
         last_offset_delta,
         base_timestamp_ms,
@@ -259,7 +256,7 @@ def frame_batch(
     )
     size = BATCH_HEADER_SIZE - LOG_OVERHEAD + len(data)
     checksum = crc32c(data, crc32c(checked))
-    batch = bytearray(_UNCHECKED.pack(base_offset, size, partition_leader_epoch, MAGIC_V2, checksum))
+    batch = bytearray(UNCHECKED.pack(base_offset, size, partition_leader_epoch, MAGIC_V2, checksum))
     batch += checked
     batch += data
     return batch

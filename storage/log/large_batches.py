@@ -32,7 +32,7 @@ T = TypeVar("T")
 MOST_DECOMPRESSED_BYTES: Final = 2_147_483_639
 """Default limit of a decompressed batch. Kafka limits only single records: a megabyte of zstd can become 30 GB.
 
-Its limit of a record, the default of max.decompressed.message.bytes: no Java array is larger.
+Its limit of a record, LogConfig.DEFAULT_MAX_DECOMPRESSED_MESSAGE_BYTES: no Java array is larger.
 """
 _UNLIMITED: Final = 2**63  # more bytes than an int64 counts
 

@@ -29,6 +29,8 @@ class LogSlice:
     data, but not even the first batch fits.
     """
 
+    __slots__ = ("buffers", "incomplete_first", "position", "segment", "size")
+
     def __init__(
         self,
         buffers: list[memoryview] | None = None,

@@ -165,6 +165,8 @@ class Duplicate:
 class Accept:
     """Batch that may be written; pass this to `apply` afterwards. Immutable."""
 
+    __slots__ = ("batch", "marker", "producer_epoch_before", "rule")
+
     def __init__(
         self,
         batch: RecordBatch,

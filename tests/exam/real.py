@@ -25,11 +25,12 @@ from tests.clients.drivers import command as run_command
 from tests.clients.targets import CACHE, ROOT, oracle_version
 from tests.differential.cluster import KafkaCluster
 from tests.exam.libraries import LIBRARIES
-from tests.exam.real_cluster import BROKERS, SETTINGS, SteeredKafka
+from tests.exam.real_cluster import SETTINGS, SteeredKafka
 from tests.exam.real_secured import secured
 from tests.storage.kafka_tools import need_kafka
 from understudy.client import Cluster
 from understudy.exam.driver import Driver
+from understudy.exam.exercise import BROKERS
 from understudy.exam.report import progress_line
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import SCENARIOS

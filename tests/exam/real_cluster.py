@@ -18,11 +18,10 @@ from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.differential.cluster import KafkaCluster
 from understudy.client import Cluster
-from understudy.exam.exercise import TOPICS, NotExercised
+from understudy.exam.exercise import BROKERS, TOPICS, NotExercised
 from understudy.exam.log_of_upstream import UpstreamPartition
 from understudy.exam.upstream import OFFERS, UpstreamCluster, UpstreamGroup, UpstreamGroups
 
-BROKERS: Final = 3
 INTERNAL_PARTITIONS: Final = 3
 CONTROLLER: Final = 1
 TIMEOUT_MS: Final = 10_000

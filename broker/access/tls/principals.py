@@ -128,16 +128,22 @@ def _encoded_subject(certificate: bytes) -> list[list[tuple[str, bytes]]]:
     return subject
 
 
+def content_of(data: bytes, at: int) -> tuple[int, int]:
+    """Return where the content of the DER element at a position begins, and where it ends."""
+    size, begin = data[at + 1], at + 2
+    if size & 0x80:  # the other bits are the number of bytes that the size takes (X.690)
+        begin += size & 0x7F
+        size = int.from_bytes(data[at + 2 : begin], "big")
+    return begin, begin + size
+
+
 def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
     """Split DER data into its elements: each as a whole, and its content."""
     elements, at = [], 0
     while at < len(data):
-        size, begin = data[at + 1], at + 2
-        if size & 0x80:  # the other bits are the number of bytes that the size takes (X.690)
-            begin += size & 0x7F
-            size = int.from_bytes(data[at + 2 : begin], "big")
-        elements.append((data[at : begin + size], data[begin : begin + size]))
-        at = begin + size
+        begin, end = content_of(data, at)
+        elements.append((data[at:end], data[begin:end]))
+        at = end
     return elements
 
 

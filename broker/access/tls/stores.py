@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.access.tls.principals import content_of
+
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
@@ -129,21 +131,10 @@ def _read_jks(data: bytes, password: str | None, key_password: str | None) -> Co
 
 def _unprotected(protected: bytes, password: str) -> bytes:
     """Remove Sun's protection (1.3.6.1.4.1.42.2.17.1.1) from a key: XOR with a chain of SHA-1 digests."""
-    at = 0
-
-    def open_tag() -> int:
-        """Enter a DER value, and return its end."""
-        nonlocal at
-        size, at = protected[at + 1], at + 2
-        if size & 0x80:  # the other bits are the number of bytes that the size takes (X.690)
-            width = size & 0x7F
-            size, at = int.from_bytes(protected[at : at + width], "big"), at + width
-        return at + size
-
-    open_tag()  # EncryptedPrivateKeyInfo
-    at = open_tag()  # its algorithm
-    end = open_tag()  # its octets
-    octets, secret = protected[at:end], _utf16(password)
+    whole, _ = content_of(protected, 0)  # EncryptedPrivateKeyInfo
+    _, after_algorithm = content_of(protected, whole)
+    begin, end = content_of(protected, after_algorithm)
+    octets, secret = protected[begin:end], _utf16(password)
     digest, stream = octets[:_SHA1_BYTES], b""
     body, check = octets[_SHA1_BYTES:-_SHA1_BYTES], octets[-_SHA1_BYTES:]
     while len(stream) < len(body):

@@ -35,7 +35,7 @@ _SEARCHED = 10
 Most requests of a consumer are polls, which are left out.
 Ours, with fewer a quiet consumer would have no diagram.
 """
-_FRAME, _ANSWER = 5, 6  # the places of a raw entry (`steering/journal/ring.py`)
+_FRAME, _ANSWER = 5, 6  # where a raw entry has them (`steering/journal/ring.py`)
 _MOST_PLACES = 3  # partitions named in a label; the others are counted; ours, they fit on a line
 Producer = tuple[int, int]
 """Producer id and epoch."""

@@ -56,11 +56,6 @@ def _add(root: ET.Element, shape: Shape) -> None:
         ends = {"x1": shape.x, "y1": shape.y, "x2": shape.x2, "y2": shape.y2}
         ET.SubElement(root, "line", {**named, **{name: str(value) for name, value in ends.items()}})
     else:
-        size = {
-            "x": shape.x,
-            "y": shape.y,
-            "width": shape.x2 - shape.x,
-            "height": shape.y2 - shape.y,
-            "rx": 4,
-        }  # round corners
-        ET.SubElement(root, "rect", {**named, **{name: str(value) for name, value in size.items()}})
+        size = {"x": shape.x, "y": shape.y, "width": shape.x2 - shape.x, "height": shape.y2 - shape.y}
+        corners = {"rx": "4"}
+        ET.SubElement(root, "rect", {**named, **{name: str(value) for name, value in size.items()}, **corners})

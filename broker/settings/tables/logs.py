@@ -10,11 +10,10 @@ from broker.settings.checks import (
     one_of,
 )
 from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, PER_BROKER, STRING, WHEN_SET, Row
+from storage.log.large_batches import MOST_DECOMPRESSED_BYTES
 
 MAX_DOUBLE = 1.7976931348623157e308  # Double.MAX_VALUE
 
-MOST_DECOMPRESSED = 2_147_483_639
-"""LogConfig.DEFAULT_MAX_DECOMPRESSED_MESSAGE_BYTES, 8 bytes less than Java's largest int."""
 ROWS: tuple[Row, ...] = (
     Row("auto.create.topics.enable", BOOLEAN, True),
     Row("compression.gzip.level", INT, -1, gzip_level, CLUSTER),
@@ -74,8 +73,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "max.decompressed.message.bytes",
         INT,
-        MOST_DECOMPRESSED,
-        between(1, MOST_DECOMPRESSED),
+        MOST_DECOMPRESSED_BYTES,
+        between(1, MOST_DECOMPRESSED_BYTES),
         CLUSTER,
     ),
     Row("message.max.bytes", INT, 1_048_588, at_least(0), CLUSTER),
@@ -89,7 +88,7 @@ ROWS: tuple[Row, ...] = (
     # Understudy's own: a client's first Fetch has only those of its partitions whose offsets have arrived.
     Row("understudy.first.fetch.max.wait.ms", INT, -1, at_least(-1), visibility=WHEN_SET),
     # Understudy's own: Kafka limits only single records.
-    Row("understudy.max.decompressed.batch.bytes", LONG, MOST_DECOMPRESSED, at_least(1), visibility=WHEN_SET),
+    Row("understudy.max.decompressed.batch.bytes", LONG, MOST_DECOMPRESSED_BYTES, at_least(1), visibility=WHEN_SET),
     # Understudy's own: when appended records are flushed: after every append, when a segment is closed, or never.
     Row("understudy.sync", STRING, "roll", one_of("every", "roll", "never"), visibility=WHEN_SET),
 )

@@ -2,7 +2,7 @@
 
 from broker.settings.checks import ValidList, at_least, between, gzip_level, one_of, throttled_replicas
 from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, WHEN_SET, Row, Synonym
-from broker.settings.tables.logs import MOST_DECOMPRESSED
+from storage.log.large_batches import MOST_DECOMPRESSED_BYTES
 
 MINUTE = 60_000
 HOUR = 3_600_000
@@ -40,8 +40,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "max.decompressed.message.bytes",
         INT,
-        MOST_DECOMPRESSED,
-        between(1, MOST_DECOMPRESSED),
+        MOST_DECOMPRESSED_BYTES,
+        between(1, MOST_DECOMPRESSED_BYTES),
         synonyms=(Synonym("max.decompressed.message.bytes"),),
     ),
     Row("max.message.bytes", INT, 1_048_588, at_least(0), synonyms=(Synonym("message.max.bytes"),)),

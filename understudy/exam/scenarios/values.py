@@ -2,7 +2,9 @@
 
 from typing import Final
 
-MANY: Final = range(3)
+from understudy.exam.exercise import BROKERS, TOPICS
+
+MANY: Final = range(TOPICS["many"])
 """The partitions of the topic `many`."""
 BEYOND: Final = 1_000
 """An offset beyond every log of a case."""
@@ -48,4 +50,4 @@ def since(version: int) -> list[int]:
 
 def next_broker(broker: int) -> int:
     """Return the next of the exam's three brokers, 1 to 3."""
-    return broker % 3 + 1
+    return broker % BROKERS + 1
