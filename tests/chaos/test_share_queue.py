@@ -97,9 +97,9 @@ class Member(threading.Thread):
     def _consume(self, wire: Wire) -> None:
         member = Sharer(wire, self.topic_id, f"m{self.number}", partitions=[self.partition])
         acks: list[tuple[int, int, int]] = []
-        asked_at = acquired_after = time.monotonic()
+        asked_at = time.monotonic()
         while not self.book.over.is_set():
-            asked_at, acquired_after = time.monotonic(), asked_at
+            acquired_after, asked_at = asked_at, time.monotonic()
             accepted = {
                 (self.partition, at) for first, last, kind in acks if kind == ACCEPT for at in range(first, last + 1)
             }
