@@ -27,6 +27,24 @@ pub fn refusal(class: &str, code: Option<String>, message: &str) -> Failure {
     Failure::Refused(json!({"class": class, "code": code, "message": message}))
 }
 
+/// Kafka's name of a code that a library spells in camel case.
+pub fn name_of(code: impl std::fmt::Debug) -> String {
+    let mut out = String::new();
+    for (index, letter) in format!("{code:?}").char_indices() {
+        if index > 0 && letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_uppercase());
+    }
+    out
+}
+
+/// The version that a manifest pins of a package.
+pub fn pinned(manifest: &str, package: &str) -> String {
+    let rest = manifest.split(&format!("{package} = {{ version = \"=")).nth(1);
+    rest.and_then(|rest| rest.split('"').next()).unwrap_or_default().into()
+}
+
 /// The fields of one command.
 pub struct Command(Value);
 

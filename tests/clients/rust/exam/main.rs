@@ -14,7 +14,7 @@ use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use serde_json::Value;
 
-use kit::{refusal, Answer, Command, Failure, Library};
+use kit::{name_of, refusal, Answer, Command, Failure, Library};
 use producers::Producer;
 
 pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -54,8 +54,7 @@ impl Library for RustRdkafka {
     ];
 
     fn version(&self) -> String {
-        let dependency = include_str!("../Cargo.toml").split("rdkafka = { version = \"=").nth(1);
-        dependency.and_then(|rest| rest.split('"').next()).unwrap_or_default().into()
+        kit::pinned(include_str!("../Cargo.toml"), "rdkafka")
     }
 
     fn carry_out(&mut self, name: &str, c: &Command) -> Option<Answer> {
@@ -146,18 +145,6 @@ impl From<KafkaError> for Failure {
         };
         refusal(class, name, &error.to_string())
     }
-}
-
-/// The binding has Kafka's names in camel case.
-fn name_of(code: RDKafkaErrorCode) -> String {
-    let mut out = String::new();
-    for (index, letter) in format!("{code:?}").char_indices() {
-        if index > 0 && letter.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(letter.to_ascii_uppercase());
-    }
-    out
 }
 
 fn create_topic(c: &Command) -> Answer {

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use krafka::admin::{CreateTopicsOptions, NewTopic};
 use krafka::auth::{AuthConfig, TlsConfig};
-use krafka::error::ErrorCode;
 use krafka::{CloseOptions, Kafka, KafkaBuilder, KrafkaError};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use consumers::{Reader, Sharer};
-use kit::{refusal, Answer, Command, Failure, Library};
+use kit::{name_of, refusal, Answer, Command, Failure, Library};
 use producers::Producer;
 
 struct Krafka {
@@ -66,8 +65,7 @@ impl Library for Krafka {
     ];
 
     fn version(&self) -> String {
-        let dependency = include_str!("Cargo.toml").split("krafka = { version = \"=").nth(1);
-        dependency.and_then(|rest| rest.split('"').next()).unwrap_or_default().into()
+        kit::pinned(include_str!("Cargo.toml"), "krafka")
     }
 
     fn carry_out(&mut self, name: &str, c: &Command) -> Option<Answer> {
@@ -198,18 +196,6 @@ impl From<KrafkaError> for Failure {
         };
         refusal(class, code, &error.to_string())
     }
-}
-
-/// It has Kafka's names in camel case.
-fn name_of(code: ErrorCode) -> String {
-    let mut out = String::new();
-    for (index, letter) in format!("{code:?}").char_indices() {
-        if index > 0 && letter.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(letter.to_ascii_uppercase());
-    }
-    out
 }
 
 async fn create_topic(c: &Command) -> Answer {
