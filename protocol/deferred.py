@@ -29,7 +29,7 @@ else:
     ) -> Any:
         """Make a dataclass; the parameters are those of ``dataclasses.dataclass``. Without ``slots`` nothing waits.
 
-        ``frozen`` only gives a hash: that nobody changes an instance is checked by mypy, as at run time each field of a
+        ``frozen`` only gives a hash: that an instance is not changed is checked by mypy, as at run time each field of a
         new instance would cost ten times as much.
         """
         if cls is None:
