@@ -129,7 +129,7 @@ def _along(
 
 
 def _later(value: bytes, level: int) -> Iterator[str]:
-    """Describe a kind or version of a record that `metadata.version` does not have; empty if the level is unknown."""
+    """Describe a kind or version of a record that `metadata.version` does not have, none of a later one."""
     kind, at = read_uvarint(value, 1)
     version, _ = read_uvarint(value, at)
     if level > metadata.LATEST_METADATA_VERSION:

@@ -145,6 +145,18 @@ def clean_of_settings(where: Planting) -> None:
     where.shelf("namesake").data(3, keys=[None] * 3)
     where.shelf("set-back", cleanup_policy="compact").data(3, keys=[None] * 3)
     where.metadata_behind.append(ConfigRecord(2, "set-back", "cleanup.policy", None))
+    clean_of_changed_settings(where)
+
+
+def clean_of_changed_settings(where: Planting) -> None:
+    """Batches that a topic's settings allowed, since they are not what they were when it was created."""
+    once = where.shelf(
+        "changed", compression_type="gzip", message_timestamp_type="LogAppendTime", max_message_bytes="200",
+        segment_bytes="300", message_timestamp_before_max_ms="1000",
+    )  # fmt: skip
+    for at_ms in (where.now_ms - 90_000_000, None):
+        once.data(1, values=[b"v" * 400], at_ms=at_ms)
+    where.metadata_behind += [ConfigRecord(2, "changed", name, None) for name in where.configs["changed"]]
 
 
 def planted(root: Path, *names: str, clean_too: bool = True) -> set[LogFinding]:

@@ -331,9 +331,13 @@ def batch_of_other_times(where: Planting, topic: str) -> Places:
 
 @plant
 def batch_beyond_the_largest(where: Planting, topic: str) -> Places:
-    """The topic has had this max.message.bytes since it was created."""
-    log = where.shelf(topic, max_message_bytes="500")
+    """The topic has had this max.message.bytes since it was created. The cleaner may write a larger one."""
+    log, compacted = (
+        where.shelf(name, max_message_bytes="500", cleanup_policy=policy)
+        for name, policy in ((topic, "delete"), (f"{topic}-compacted", "compact"))
+    )
     log.data(1, values=[b"v" * 300])
+    compacted.data(1, values=[b"v" * 600])
     return {"batch-setting": {(0, log.data(1, values=[b"v" * 600]))}}
 
 
@@ -347,13 +351,15 @@ def record_before_the_window(where: Planting, topic: str) -> Places:
 
 @plant
 def segment_beyond_the_largest(where: Planting, topic: str) -> Places:
-    """The topic has had this segment.bytes since it was created; one batch alone may be larger."""
-    log = where.shelf(topic, segment_bytes="600")
-    log.data(1, values=[b"v" * 900])
-    log.roll()
-    first = log.data(1, values=[b"v" * 400])
-    log.data(1, values=[b"v" * 400])
-    return {"batch-setting": {(0, first)}}
+    """The topic has had this segment.bytes since it was created; one batch alone may be larger, and a compacted one."""
+    places = set()
+    for name, policy in ((f"{topic}-compacted", "compact"), (topic, "delete")):
+        log = where.shelf(name, segment_bytes="600", cleanup_policy=policy)
+        log.data(1, values=[b"v" * 900])
+        log.roll()
+        places = {(0, log.data(1, values=[b"v" * 400]))}
+        log.data(1, values=[b"v" * 400])
+    return {"batch-setting": places}
 
 
 @plant

@@ -183,6 +183,30 @@ def fetch_from_beyond_the_end(wiring: Wiring, name: str, is_wrong: bool) -> int:
     return wiring.connect(name).fetch(name, 9 if is_wrong else 3, stable=3)
 
 
+def _stable_to(wiring: Wiring, number: int, offset: int) -> int:
+    wiring.lines[number - 1]["response"]["responses"][0]["partitions"][0]["last_stable_offset"] = offset
+    return number
+
+
+@plant("fetch-answer")
+def stable_offset_within_the_first_batch(wiring: Wiring, name: str, is_wrong: bool) -> int:
+    """The right one reads uncommitted records."""
+    wiring.where.shelf(name).data(3)
+    return _stable_to(wiring, wiring.connect(name).fetch(name, 0, [(0, 2)], stable=3, committed=is_wrong), 1)
+
+
+@plant("fetch-answer")
+def batch_beyond_the_stable_offset(wiring: Wiring, name: str, is_wrong: bool) -> int:
+    """The right one became stable while the broker read: a later response has it below the last stable offset."""
+    log, wire = wiring.where.shelf(name), wiring.connect(name)
+    for _ in range(2):
+        log.data(3)
+    number = _stable_to(wiring, wire.fetch(name, 0, [(0, 2), (3, 5)], stable=6, committed=True), 3)
+    if not is_wrong:
+        wire.fetch(name, 6, stable=6, committed=True)
+    return number
+
+
 def test_each_is_found_and_its_right_neighbour_is_not(tmp_path: Path) -> None:
     """Under the name of its check, at the request whose answer is wrong."""
     where = Planting(tmp_path / "data")

@@ -1,8 +1,10 @@
 """Faults of files of which a directory has one: each is found under its name, and a directory without it is clean."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 import pytest
 
@@ -15,7 +17,7 @@ from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.fault_files import Planting
-from tests.pipeline.single_fault_cases import FAULTS, METADATA, behind, directory
+from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
 FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
@@ -23,6 +25,8 @@ BY_QUERY: Final = {
     name for name, (check, _) in FAULTS.items() if check not in OF_THE_METADATA or name == FIRST[check]
 } | {"epoch-without-its-leader"}  # fmt: skip
 """Faults that the check itself is asked for; of the others, only the rows are made that it returns."""
+
+LATER: Final = ("type-of-a-metadata-record", "version-of-a-metadata-record", "setting-misspelled")
 
 
 def findings_of(root: Path, *checks: str) -> set[str]:
@@ -53,6 +57,56 @@ def test_a_level_that_loses_no_metadata_may_go_back(tmp_path: Path) -> None:
     assert findings_of(root, "metadata-record") == set()
     behind(metadata.FeatureLevelRecord("metadata.version", 29))(root)
     assert findings_of(root, "metadata-record") == {"metadata-record"}
+
+
+def test_a_later_release_may_have_records_and_settings_of_its_own(tmp_path: Path) -> None:
+    """Beyond the newest metadata.version that is known here, a record's type and version and a name are no faults."""
+    root, level = directory(tmp_path / "data"), metadata.LATEST_METADATA_VERSION + 1
+    features = (replace(BROKER.features[0], max_supported_version=level), *BROKER.features[1:])
+    newer = replace(BROKER, broker_epoch=BROKER.broker_epoch + 9, features=features)
+    behind(newer, metadata.FeatureLevelRecord("metadata.version", level))(root)
+    for name in LATER:
+        FAULTS[name][1](root)
+    assert findings_of(root, "metadata-record", "setting-unknown") == set()
+    older = directory(tmp_path / "older")
+    for name in LATER:
+        FAULTS[name][1](older)
+    assert findings_of(older, "metadata-record", "setting-unknown") == {"metadata-record", "setting-unknown"}
+
+
+def test_a_leader_may_be_a_broker_that_registered_before(tmp_path: Path) -> None:
+    """The fault is the same change without the registration."""
+    root = directory(tmp_path / "data")
+    behind(replace(BROKER, broker_id=7, log_dirs=(UUID(int=77),), incarnation_id=UUID(int=78)))(root)
+    FAULTS["leader-never-registered"][1](root)
+    assert findings_of(root, "metadata-record") == set()
+
+
+def test_a_setting_of_a_broker_has_any_name(tmp_path: Path) -> None:
+    """Its plugins have settings of their own, and listeners have prefixes."""
+    root = directory(tmp_path / "data")
+    behind(*(metadata.ConfigRecord(4, "1", name, "5") for name in ("listener.name.a.ssl.x", "of.a.plugin")))(root)
+    assert findings_of(root, "setting-unknown") == set()
+
+
+def test_a_high_watermark_may_be_zero(tmp_path: Path) -> None:
+    """Of an empty log, or of a broker that was killed before it wrote the checkpoint again."""
+    root = directory(tmp_path / "data")
+    FAULTS["watermark-of-zero"][1](root)
+    assert findings_of(root, "checkpoint-offset") == {"checkpoint-offset"}
+    (root / CLEAN_SHUTDOWN).unlink()
+    assert findings_of(root, "checkpoint-offset") == set()
+
+
+def test_a_segment_that_waits_for_its_deletion_has_its_indexes(tmp_path: Path) -> None:
+    """As retention leaves them for file.delete.delay.ms; under its own name an index without its segment is a fault."""
+    root = directory(tmp_path / "data")
+    for path in sorted((root / "orders-0").glob(f"{0:020d}.*")):
+        shutil.copy(path, path.with_name(path.name.replace(f"{0:020d}", f"{3:020d}") + ".deleted"))
+    assert findings_of(root, "segment-files") == set()
+    index = root / f"orders-0/{3:020d}.index.deleted"
+    index.rename(index.with_suffix(""))
+    assert findings_of(root, "segment-files") == {"segment-files"}
 
 
 def test_zeros_at_the_end_may_be_preallocated_where_the_settings_are_elsewhere(tmp_path: Path) -> None:
