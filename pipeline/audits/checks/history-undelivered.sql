@@ -9,7 +9,7 @@ FROM (SELECT topic, group_id, max(client) AS client FROM client_events WHERE eve
       GROUP BY topic, group_id) waited
 JOIN known_records known ON known.topic = waited.topic
 WHERE NOT EXISTS (SELECT 1 FROM polled_records own
-                  JOIN (SELECT DISTINCT client, group_id FROM client_events WHERE group_id IS NOT NULL AND event <> 'sent') members
+                  JOIN (SELECT DISTINCT client, group_id FROM client_events WHERE group_id IS NOT NULL AND event NOT IN ('sent', 'stored')) members
                     ON members.client = own.client
                   WHERE members.group_id = waited.group_id AND own.topic = known.topic AND own.partition = known.partition
                     AND own.offset = known.offset)
