@@ -6,7 +6,7 @@ Each record has a number, which is looked up in another service; a record withou
 import asyncio
 import logging
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +28,21 @@ class Copier(ConsumerRebalanceListener):
 
     def create_consumer(self, **settings):
         settings = {
-            "group_id": "copiers", "enable_auto_commit": False, "auto_offset_reset": "earliest",
+            "group_id": "copiers", "enable_auto_commit": False, "auto_offset_reset": "none",
             "isolation_level": "read_committed", "session_timeout_ms": 6_000,
         } | settings  # fmt: skip
         return AIOKafkaConsumer(bootstrap_servers=self.servers, **settings)
+
+    @staticmethod
+    async def begin_with_first_records(servers, partitions=(0, 1)):
+        """Commit offset 0 of each partition of `in`: once, before the first instance runs.
+
+        The copier has no `auto_offset_reset`: where its offset cannot be read, it ends, and does not begin again.
+        """
+        consumer = AIOKafkaConsumer(bootstrap_servers=servers, group_id="copiers", enable_auto_commit=False)
+        consumer.assign([TopicPartition("in", each) for each in partitions])
+        async with consumer:
+            await consumer.commit(dict.fromkeys(consumer.assignment(), 0))
 
     async def run(self):
         await self.producer.start()  # first: from here on, an older instance with this transactional id is fenced

@@ -76,6 +76,10 @@ class StartsAtTheEnd(Mistake):
     Without auto_offset_reset, records that came before the first commit are skipped.
     """
 
+    @staticmethod
+    async def begin_with_first_records(servers):
+        pass
+
     def create_consumer(self):
         return super().create_consumer(auto_offset_reset="latest")
 
@@ -96,8 +100,12 @@ class HasGroupOfItsOwn(Mistake):
     Each start begins with the first record again.
     """
 
+    @staticmethod
+    async def begin_with_first_records(servers):
+        pass
+
     def create_consumer(self):
-        return super().create_consumer(group_id=f"copiers-{uuid.uuid4()}")
+        return super().create_consumer(group_id=f"copiers-{uuid.uuid4()}", auto_offset_reset="earliest")
 
 
 class HasTransactionalIdOfItsOwn(Mistake):

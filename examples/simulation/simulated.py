@@ -13,6 +13,7 @@ from copier import Copier
 
 async def check(sim, copier):
     """Each record of `in` has one outcome in `out`, in the order of its key, however much went wrong meanwhile."""
+    await copier.begin_with_first_records(sim.bootstrap_servers)
     sim.process("copier", lambda: copier(sim.bootstrap_servers, look_up).run())
     sim.process("upstream", lambda: send_and_abort(sim.bootstrap_servers))
     await sim.feed("in", ({"key": f"k{n % 5}", "value": "x" if n % 40 == 39 else f"{n}"} for n in range(200)))

@@ -43,8 +43,7 @@ def test_seeds_are_counted_since_the_last_finding() -> None:
     entries += [Entry("d", "compiled", COPIER, 290, 0.5, FINDINGS), Entry("e", "compiled", COPIER, 60, 0.5)]
     assert since_last_finding(entries) == {ALL: 13, BY_SEED: 11, COPIER: 60}
     assert copier_sentence(entries) == (
-        "Of the first 350 seeds of the right copier with the faults of today, 1 had a finding. Since then, 60 of "
-        "10,000 have had none."
+        "Of 350 seeds of the right copier with the faults of today, 1 had a finding; the last 60 had none."
     )
     assert sentence(entries) == (
         "Of 36 fresh seeds in the ledger, 1 broke a promise. Since the last of them, 24 of 20,000 have been played: "
