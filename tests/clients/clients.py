@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.clients import kafka_test_tools, script, tools
-from tests.clients.drivers import HERE, Driver, UnavailableError, command, java_classes, with_driver
+from tests.clients.drivers import HERE, Driver, Play, UnavailableError, command, java_classes, with_driver
 from tests.clients.observed import Report
-from tests.clients.steps import GROUP_LOAD_STEPS, STEPS, TOOL_STEPS
+from tests.clients.steps import LOAD_STEPS, STEPS, TOOL_STEPS
 from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, Target, kafka_libs
 from tests.clients.transactions import script as transactions
-from tests.clients.transactions.steps import GO_TRANSACTION_STEPS, STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
+from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
 
 JAVA_VERSIONS = ("4.3.1", "3.9.1", "2.8.2")  # as in setup.sh
 STREAMS_VERSIONS = ("4.3.1", "4.4.0")  # likewise
@@ -78,16 +78,24 @@ KAFKA_TOOLS = (
 # ---------------------------------------------------------------- go
 
 
-def _go(name: str, folder: str, steps: Iterable[str] = STEPS) -> Driver:
-    def build() -> Sequence[str]:
-        binary = CACHE / "build" / "go" / folder
-        command([CACHE / "go" / "go", "build", "-o", binary, f"./{folder}"], HERE / "go", GOTOOLCHAIN="auto")
-        return [str(binary)]
+def go_binary(folder: str, **environment: str) -> Sequence[str]:
+    """Build a program of the module in `go`, or of the module that the folder is; the command that starts it."""
+    command([HERE / "setup.sh", "go"])
+    binary = CACHE / "build" / "go" / folder
+    command([CACHE / "go" / "go", "build", "-o", binary, "."], HERE / "go" / folder, GOTOOLCHAIN="auto", **environment)
+    return [str(binary)]
 
-    return Driver(name, ("go",), "go", build, tuple(steps))
+
+def _go(name: str, folder: str, script: tuple[tuple[str, ...], Play] = INTEROP) -> Driver:
+    return Driver(name, ("go",), "go", lambda: go_binary(f"exam/{folder}"), *script)
 
 
-GO = (_go("franz-go", "franz", (*STEPS, *GROUP_LOAD_STEPS)), _go("sarama", "sarama"), _go("kafka-go", "kafkago"))
+GO = (
+    _go("franz-go", "franz"),
+    _go("sarama", "sarama"),
+    _go("kafka-go", "kafkago"),
+    Driver("franz-go-load", ("go",), "go", lambda: go_binary("load"), tuple(LOAD_STEPS)),
+)
 
 # ---------------------------------------------------------------- javascript
 
@@ -153,7 +161,7 @@ TRANSACTIONS = (
         for each in PYTHON
     ),
     *(_java(version, "-transactions", "transactions.Transactions", TRANSACTION_STEPS) for version in JAVA_VERSIONS),
-    _go("franz-go-transactions", "transact", GO_TRANSACTION_STEPS),
+    _go("franz-go-transactions", "franz", TRANSACTIONAL),
     _javascript("kafkajs-transactions", "transactions.js", None, TRANSACTION_STEPS),
     Driver(
         "kafka-test-tools-4.3.1",

@@ -14,7 +14,7 @@ from tests.through_proxy import ProxiedServers, WayTo
 
 TABLE = pytest.StashKey[list[str]]()
 # What takes longest begins first.
-SLOW_FIRST = ("rust-rdkafka", "kafka-tools-4.3.1", "confluent-kafka-javascript", "franz-go", "franz-go-transactions")
+SLOW_FIRST = ("rust-rdkafka", "kafka-tools-4.3.1", "confluent-kafka-javascript", "franz-go-load")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

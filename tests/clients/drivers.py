@@ -60,6 +60,9 @@ class UnavailableError(Exception):
     """The client cannot run on this machine; the message has the reason."""
 
 
+Play = Callable[[Sequence[str], Target, str, int], Report]
+
+
 @dataclass(frozen=True, slots=True)
 class Driver:
     """One client: the tools it takes, its part of setup.sh, the command of its program, and the script that is played.
@@ -72,7 +75,7 @@ class Driver:
     part: str | None
     build: Callable[[], Sequence[str]]
     steps: tuple[str, ...]
-    play: Callable[[Sequence[str], Target, str, int], Report] | None = None
+    play: Play | None = None
 
 
 def with_driver(play: Callable[[AnyDriver, str, int, str, int], Report]) -> Callable[..., Report]:

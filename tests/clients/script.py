@@ -6,7 +6,7 @@ Beside the exam's commands a driver answers those of an administrator, with ``bo
     describe_topic topic -> partitions: {partition, leader, replicas, isr}
     delete_topic topic                               delete_group group
     describe_group group -> state, members           committed group, topic, partitions (how many) -> offsets, or -1
-    describe_cluster -> brokers, controller          delete_records topic, partition, offset -> low
+    describe_cluster -> brokers, controller          delete_records topic, partition, offset -> low, or null
     describe_configs kind (topic or broker), name -> settings
     alter_config topic, setting, value (null deletes it)
     list_offsets topic, partitions (how many), timestamp (-2: the earliest) -> offsets
@@ -80,6 +80,8 @@ class Clients:
         self.driver, self.bootstrap = driver, bootstrap
         # A poll of kafka-python that ends between JoinGroup and its response forgets the assignment, on Kafka too.
         self.poll_ms = 500 if driver.library == "kafka-python" else 100
+        # franz-go counts a delivery's time from the record's timestamp, which is an hour ago.
+        self.delivery_ms = PATIENCE_MS + (7_200_000 if driver.library == "franz-go" else 0)
         self._numbers = itertools.count()
 
     def administrator(self, command: str, **fields: Any) -> Mapping[str, Any]:
@@ -193,7 +195,8 @@ class Client:
         self._clients.administrator("create_topic", topic=self.topic, partitions=partitions, replicas=replicas)
 
     def produce(self, records: Sequence[Record], codec: str, *, idempotent: bool = False) -> None:
-        producer = self._clients.create("producer", {**PRODUCER, "compression": codec, "idempotent": idempotent})
+        options = {"compression": codec, "idempotent": idempotent, "delivery_timeout_ms": self._clients.delivery_ms}
+        producer = self._clients.create("producer", {**PRODUCER, **options})
         fields = [
             {
                 "partition": r.partition,
@@ -248,9 +251,10 @@ class Client:
         """Set one setting, or delete it (None); the others stay."""
         self._clients.administrator("alter_config", topic=self.topic, setting=name, value=value)
 
-    def delete_records(self, partition: int, before: int) -> int:
+    def delete_records(self, partition: int, before: int) -> int | None:
+        """The low watermark, or None from a library that does not return it."""
         deleted = self._clients.administrator("delete_records", topic=self.topic, partition=partition, offset=before)
-        return int(deleted["low"])
+        return None if deleted["low"] is None else int(deleted["low"])
 
     def earliest(self, partition: int) -> int:
         return self.offsets_for_time(-2)[partition]
@@ -471,7 +475,7 @@ class Script:
 
     def step_delete_records(self) -> None:
         low = self.client.delete_records(0, 5)
-        expect(low == 5, f"low watermark {low}")
+        expect(low in {5, None}, f"low watermark {low}")
         expect(self.client.earliest(0) == 5, self.client.earliest(0))
 
     def step_delete_group(self) -> None:

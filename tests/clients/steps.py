@@ -53,8 +53,9 @@ STEPS = {
     "delete_topic": "the topic is deleted and no longer listed",
 }
 
-GROUP_LOAD_STEPS = {
-    "transform_under_load": "a group of three consumes, transforms, produces and commits 30,000 records, each once",
+LOAD_STEPS = {
+    "group": "a group of three consumes, transforms, produces and commits 30,000 records, each once",
+    "sessions": "GroupTransactSession: members come, go and die; each of 20,000 records comes out once",
 }
 
 # Kafka's own command-line tools play a script of their own: what each of them is for.

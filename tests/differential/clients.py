@@ -20,7 +20,7 @@ from tests.clients.known import KNOWN
 from tests.differential.responses import BY_TIMING, again, outcome, text, without_chance
 
 ALL = (*PYTHON, *JAVA, *GO, *JAVASCRIPT, *RUST, *KAFKA_TOOLS, *TRANSACTIONS)
-OUTCOMES_ONLY = {"kafka-test-tools-4.3.1", "kafka-streams-4.3.1", "kafka-streams-4.4.0"}
+OUTCOMES_ONLY = {"franz-go-load", "kafka-test-tools-4.3.1", "kafka-streams-4.3.1", "kafka-streams-4.4.0"}
 """Clients that print no calls."""
 
 

@@ -29,7 +29,7 @@ EACH_COUNTS = {"producer.send", "transaction.send"}
 """Calls that come several times in a row; any other that does was asked again until it was so, and counts once."""
 SEVERAL_PARTITIONS = {"client.consume", "client.read", "producer.send", "transaction.send"}
 """Which partition's records come first is the network's business."""
-BY_TIMING = {"transform", "timeout", "group_rebalance", "group_leave", "zombie", "transform_under_load"}
+BY_TIMING = {"transform", "timeout", "group_rebalance", "group_leave", "zombie"}
 """Steps in which timing decides how often what is called: the different calls and outcomes count."""
 CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):\d+(/\d+|/bootstrap)?")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.clients import rust_binary
+from tests.clients.clients import go_binary, rust_binary
 from tests.clients.drivers import HERE as CLIENTS
 from tests.clients.drivers import command, java_classes
 from tests.clients.targets import CACHE, JVM, ROOT
@@ -53,14 +53,7 @@ def _java(version: str) -> Callable[[], Sequence[str]]:
 
 
 def _go(folder: str, **environment: str) -> Callable[[], Sequence[str]]:
-    def build() -> Sequence[str]:
-        command([CLIENTS / "setup.sh", "go"])
-        binary = BUILT / "go" / folder
-        go = CACHE / "go" / "go"
-        command([go, "build", "-o", binary, "."], CLIENTS / "go" / "exam" / folder, GOTOOLCHAIN="auto", **environment)
-        return [str(binary)]
-
-    return build
+    return lambda: go_binary(f"exam/{folder}", **environment)
 
 
 def _rust() -> Sequence[str]:

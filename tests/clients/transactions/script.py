@@ -25,7 +25,7 @@ from tests.clients.script import (
     until,
 )
 from tests.wire import Wire
-from understudy.exam.driver import AnyDriver
+from understudy.exam.driver import AnyDriver, NotSupported
 
 NUMBERED = 300
 
@@ -196,15 +196,18 @@ class Script:
 
     @staticmethod
     def refused(work: Callable[[], object]) -> Exception:
-        """Return what the work raised; fail if it raised nothing."""
+        """Return what the work raised; fail if it raised nothing, or was not done."""
         try:
             work()
+        except NotSupported:
+            raise
         except Exception as error:  # any error of the client  # noqa: BLE001
             return error
         raise AssertionError("nothing was refused")
 
     def step_transform(self) -> str:
         source = self.client.source(self.inputs, self.group)
+        producer = self.client.transactor(f"{self.id}-transform", 30_000)  # franz-go makes one client of the two
         written: set[str | None] = set()
         turns = 0
         deadline = time.monotonic() + 3 * PATIENCE_S
@@ -215,26 +218,27 @@ class Script:
                 continue
             turns += 1
             expect(turns < 200, f"{len(written)} records after {turns} transactions")
-            if self.transform(source, batch, abort=turns % 3 == 0):
+            if self.transform(producer, source, batch, abort=turns % 3 == 0):
                 written |= {each.value for each in batch}
             else:
                 source.rewind()
         source.close()
+        producer.close()
         read = self.client.read(self.result, NUMBERED, committed=True)
         expect(Counter(read) == Counter(f"t-{n}" for n in range(NUMBERED)), f"{len(read)} records")
         offsets = self.client.committed_offsets(self.inputs, self.group)
         expect(offsets == dict.fromkeys(range(PARTITIONS), NUMBERED // PARTITIONS), offsets)
         return f"{turns} transactions"
 
-    def transform(self, source: Member, batch: Sequence[Record], *, abort: bool) -> bool:
+    def transform(self, producer: Transactor, source: Member, batch: Sequence[Record], *, abort: bool) -> bool:
         """One transaction of the template; whether it was committed."""
-        self.producer.begin()
-        self.producer.send(self.result, [(each.partition, f"t-{each.value}") for each in batch])
-        self.producer.send_offsets(source)
+        producer.begin()
+        producer.send(self.result, [(each.partition, f"t-{each.value}") for each in batch])
+        producer.send_offsets(source)
         if abort:
-            self.producer.abort()
+            producer.abort()
         else:
-            self.producer.commit()
+            producer.commit()
         return not abort
 
     def step_zombie(self) -> str:

@@ -15,10 +15,6 @@ TRANSACTION_STEPS = {
     "zombie": "offsets sent by a member of a former generation are refused (KIP-447)",
     "timeout": "a transaction that outlives its timeout is aborted by the coordinator, and the id goes on (KIP-588)",
 }
-GO_TRANSACTION_STEPS = {
-    **TRANSACTION_STEPS,
-    "transform_under_load": "GroupTransactSession: members come, go and die; each of 20,000 records comes out once",
-}
 
 # What Kafka's own test tools do, with clients killed on the way.
 TOOLS_STEPS = {

@@ -96,7 +96,7 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 			}
 			records = append(records, kit.Read{
 				Topic: *found.TopicPartition.Topic, Partition: found.TopicPartition.Partition,
-				Offset: int64(found.TopicPartition.Offset), Key: kit.Text(found.Key), Value: string(found.Value),
+				Offset: int64(found.TopicPartition.Offset), Key: kit.Text(found.Key), Value: kit.Text(found.Value),
 			})
 		case kafka.Error:
 			failed = append(failed, refuse(found))

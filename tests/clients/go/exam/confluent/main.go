@@ -153,7 +153,7 @@ func (d *driver) send(c *kit.Command) (any, error) {
 		p.outcomes.Sent()
 		err := p.inner.Produce(&kafka.Message{
 			TopicPartition: kafka.TopicPartition{Topic: &c.Topic, Partition: each.Partition},
-			Key:            kit.Bytes(each.Key), Value: []byte(each.Value), Opaque: each.ID,
+			Key:            kit.Bytes(each.Key), Value: kit.Bytes(each.Value), Opaque: each.ID,
 		}, nil)
 		if err != nil { // in a transaction that has failed already
 			p.outcomes.Refused(each.ID, refuse(err))

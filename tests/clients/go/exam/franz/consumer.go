@@ -168,9 +168,14 @@ func polled(c *kit.Command, client *kgo.Client, see func(*kgo.Record)) (any, err
 	var records []kit.Read
 	fetches.EachRecord(func(r *kgo.Record) {
 		see(r)
-		records = append(records, kit.Read{
-			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
-		})
+		read := kit.Read{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: kit.Text(r.Value),
+			Timestamp: r.Timestamp.UnixMilli(),
+		}
+		for _, h := range r.Headers {
+			read.Headers = append(read.Headers, kit.Header{&h.Key, kit.Text(h.Value)})
+		}
+		records = append(records, read)
 	})
 	var failed []kit.Refusal
 	fetches.EachError(func(_ string, _ int32, err error) {
@@ -215,8 +220,18 @@ func (d *driver) commitOffsets(c *kit.Command) (any, error) {
 	}
 	ctx, cancel := c.Context()
 	defer cancel()
+	offsets := m.client.UncommittedOffsets()
+	if c.Offsets != nil {
+		offsets = map[string]map[int32]kgo.EpochOffset{}
+		for _, each := range c.Offsets {
+			if offsets[each.Topic] == nil {
+				offsets[each.Topic] = map[int32]kgo.EpochOffset{}
+			}
+			offsets[each.Topic][each.Partition] = kgo.EpochOffset{Epoch: -1, Offset: each.Offset}
+		}
+	}
 	var failed error
-	m.client.CommitOffsetsSync(ctx, m.client.UncommittedOffsets(), commitError(&failed))
+	m.client.CommitOffsetsSync(ctx, offsets, commitError(&failed))
 	return nil, failed
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -39,13 +38,14 @@ func main() {
 			"compression", "max_records", "auto_commit", "consumer_protocol", "commit_offsets", "share_groups", "admin", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
-		Commands: map[string]func(*kit.Command) (any, error){
+		Commands: kit.Commands{
 			"producer": d.create, "send": d.send, "flush": d.flush, "init_transactions": d.initialize, "begin": d.begin,
 			"send_offsets": d.sendOffsets, "commit": d.commit, "abort": d.abort, "consumer": d.consume, "assign": d.assign, "subscribe": d.subscribe,
 			"poll": d.poll, "assignment": d.assignment, "seek": d.seek, "commit_offsets": d.commitOffsets,
 			"share_consumer": d.share, "acknowledge": d.acknowledge, "commit_acknowledgements": d.commitAcknowledgements,
-			"create_topic": createTopic, "close": d.close,
+			"close": d.close,
 		},
+		Administration: administration,
 	}).Run()
 }
 
@@ -121,7 +121,10 @@ func (d *driver) send(c *kit.Command) (any, error) {
 	for _, each := range c.Records {
 		p.outcomes.Sent()
 		record := &kgo.Record{
-			Topic: c.Topic, Partition: each.Partition, Key: kit.Bytes(each.Key), Value: []byte(each.Value),
+			Topic: c.Topic, Partition: each.Partition, Key: kit.Bytes(each.Key), Value: kit.Bytes(each.Value), Timestamp: each.Time(),
+		}
+		for _, h := range each.Headers {
+			record.Headers = append(record.Headers, kgo.RecordHeader{Key: *h[0], Value: kit.Bytes(h[1])})
 		}
 		p.client.Produce(context.Background(), record, func(r *kgo.Record, err error) {
 			if err == nil {
@@ -201,18 +204,6 @@ func (d *driver) abort(c *kit.Command) (any, error) {
 }
 
 // ---------------------------------------------------------------- the rest
-
-func createTopic(c *kit.Command) (any, error) {
-	client, err := kgo.NewClient(append(common(c), kgo.ClientID("exam-admin"), kgo.RequestTimeoutOverhead(kit.Ms(2_000)))...)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	ctx, cancel := c.Context()
-	defer cancel()
-	_, err = kadm.NewClient(client).CreateTopic(ctx, int32(c.Count()), -1, nil, c.Topic)
-	return nil, err
-}
 
 func (d *driver) close(c *kit.Command) (any, error) {
 	if p := d.producers[c.Name]; p != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -45,11 +47,12 @@ func main() {
 			"producer", "compression", "consumer", "read_committed", "max_records", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain",
 		},
 		Refuse: refuse,
-		Commands: map[string]func(*kit.Command) (any, error){
+		Commands: kit.Commands{
 			"producer": d.create, "send": d.send, "flush": d.flush, "consumer": d.consume, "assign": d.assign,
-			"subscribe": d.subscribe, "poll": d.poll, "seek": d.seek, "commit_offsets": d.commitOffsets,
-			"create_topic": createTopic, "close": d.close,
+			"subscribe": d.subscribe, "poll": d.poll, "assignment": d.assignment, "seek": d.seek,
+			"commit_offsets": d.commitOffsets, "close": d.close,
 		},
+		Administration: administration,
 	}).Run()
 }
 
@@ -125,9 +128,13 @@ func (d *driver) send(c *kit.Command) (any, error) {
 	var out []kafka.Message
 	for _, each := range c.Records {
 		p.outcomes.Sent()
-		out = append(out, kafka.Message{
-			Topic: c.Topic, Key: kit.Bytes(each.Key), Value: []byte(each.Value), WriterData: each,
-		})
+		message := kafka.Message{
+			Topic: c.Topic, Key: kit.Bytes(each.Key), Value: kit.Bytes(each.Value), Time: each.Time(), WriterData: each,
+		}
+		for _, h := range each.Headers {
+			message.Headers = append(message.Headers, kafka.Header{Key: *h[0], Value: kit.Bytes(h[1])})
+		}
+		out = append(out, message)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
@@ -260,9 +267,14 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 	var failed []kit.Refusal
 	add := func(r kafka.Message) {
 		m.last[kit.Place{Topic: r.Topic, Partition: int32(r.Partition)}] = r
-		records = append(records, kit.Read{
-			Topic: r.Topic, Partition: int32(r.Partition), Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
-		})
+		read := kit.Read{
+			Topic: r.Topic, Partition: int32(r.Partition), Offset: r.Offset, Key: kit.Text(r.Key), Value: kit.Text(r.Value),
+			Timestamp: r.Time.UnixMilli(),
+		}
+		for _, h := range r.Headers {
+			read.Headers = append(read.Headers, kit.Header{&h.Key, kit.Text(h.Value)})
+		}
+		records = append(records, read)
 	}
 	if m.member {
 		if err := m.fetched(kit.Ms(c.Timeout), add, func() bool { return c.Full(len(records)) }); err != nil {
@@ -302,26 +314,16 @@ func (d *driver) commitOffsets(c *kit.Command) (any, error) {
 	ctx, cancel := c.Context()
 	defer cancel()
 	var last []kafka.Message
-	for _, each := range m.last {
-		last = append(last, each)
+	for _, each := range c.Offsets {
+		last = append(last, kafka.Message{Topic: each.Topic, Partition: int(each.Partition), Offset: each.Offset - 1})
+	}
+	if c.Offsets == nil {
+		last = slices.Collect(maps.Values(m.last))
 	}
 	return nil, m.readers[0].CommitMessages(ctx, last...)
 }
 
 // ---------------------------------------------------------------- the rest
-
-func createTopic(c *kit.Command) (any, error) {
-	transport := &kafka.Transport{ClientID: "exam-admin", DialTimeout: 2 * time.Second}
-	client := &kafka.Client{Addr: kafka.TCP(c.Servers()...), Timeout: kit.Ms(c.Timeout), Transport: transport}
-	ctx, cancel := c.Context()
-	defer cancel()
-	topic := kafka.TopicConfig{Topic: c.Topic, NumPartitions: c.Count(), ReplicationFactor: -1}
-	answer, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
-	if err != nil {
-		return nil, err
-	}
-	return nil, answer.Errors[c.Topic]
-}
 
 func (d *driver) close(c *kit.Command) (any, error) {
 	if p := d.producers[c.Name]; p != nil {

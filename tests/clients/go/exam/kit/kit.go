@@ -19,10 +19,24 @@ type Record struct {
 	ID        int     `json:"id"`
 	Partition int32   `json:"partition"`
 	Key       *string `json:"key"`
-	Value     string  `json:"value"`
+	Value     *string `json:"value"`
+	// Where they are given: milliseconds, and pairs of name and value.
+	Timestamp *int64   `json:"timestamp"`
+	Headers   []Header `json:"headers"`
 	// Of `acknowledge`, in place of key and value.
 	Topic  string `json:"topic"`
 	Offset int64  `json:"offset"`
+}
+
+// Header has a name and a value, which may be null.
+type Header = [2]*string
+
+// Time is the record's, or the zero time: then the library takes its own.
+func (r *Record) Time() time.Time {
+	if r.Timestamp == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(*r.Timestamp)
 }
 
 // Place is a partition, and where to begin.
@@ -71,6 +85,12 @@ type Command struct {
 	RawPartitions      json.RawMessage `json:"partitions"`
 	Offset             int64           `json:"offset"`
 	Records            []Record        `json:"records"`
+	Offsets            []Place         `json:"offsets"`
+	Replicas           int             `json:"replicas"`
+	Kind               string          `json:"kind"`
+	Setting            string          `json:"setting"`
+	Value              *string         `json:"value"`
+	Timestamp          int64           `json:"timestamp"`
 	Timeout            int             `json:"timeout_ms"`
 	// Of `poll`; 0: all that has arrived.
 	MaxRecords int `json:"max_records"`
@@ -114,14 +134,16 @@ type Refusal struct {
 
 // Read is a record that `poll` returns.
 type Read struct {
-	Topic     string  `json:"topic"`
-	Partition int32   `json:"partition"`
-	Offset    int64   `json:"offset"`
-	Key       *string `json:"key"`
-	Value     string  `json:"value"`
+	Topic     string   `json:"topic"`
+	Partition int32    `json:"partition"`
+	Offset    int64    `json:"offset"`
+	Key       *string  `json:"key"`
+	Value     *string  `json:"value"`
+	Timestamp int64    `json:"timestamp"`
+	Headers   []Header `json:"headers,omitempty"`
 }
 
-// Text is a key of a record as JSON has it.
+// Text is a key or value of a record as JSON has it.
 func Text(b []byte) *string {
 	if b == nil {
 		return nil
@@ -130,7 +152,7 @@ func Text(b []byte) *string {
 	return &s
 }
 
-// Bytes is a key of a command as libraries take it.
+// Bytes is a key or value of a command as libraries take it.
 func Bytes(s *string) []byte {
 	if s == nil {
 		return nil
@@ -157,11 +179,15 @@ func Assigned(places []Place) any {
 	return map[string]any{"partitions": places}
 }
 
+// Commands are functions by the names of what they do.
+type Commands map[string]func(*Command) (any, error)
+
 // Driver is one library.
 type Driver struct {
 	Library, Module string
 	Capabilities    []string
-	Commands        map[string]func(*Command) (any, error)
+	Commands        Commands
+	Administration  Commands
 	Refuse          func(error) Refusal
 	// Version where the module is not the library.
 	Version string
@@ -185,7 +211,11 @@ func (d *Driver) answer(c *Command) map[string]any {
 	out := map[string]any{"id": c.ID}
 	var result any
 	var err error
-	switch run := d.Commands[c.Command]; {
+	run := d.Commands[c.Command]
+	if run == nil {
+		run = d.Administration[c.Command]
+	}
+	switch {
 	case c.Command == "quit":
 	case c.Command == "hello":
 		result = map[string]any{

@@ -188,9 +188,14 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 			m.session.MarkMessage(r, "")
 		}
 		m.mutex.Unlock()
-		records = append(records, kit.Read{
-			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
-		})
+		read := kit.Read{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: kit.Text(r.Value),
+			Timestamp: r.Timestamp.UnixMilli(),
+		}
+		for _, h := range r.Headers {
+			read.Headers = append(read.Headers, kit.Header{kit.Text(h.Key), kit.Text(h.Value)})
+		}
+		records = append(records, read)
 	}
 	select {
 	case first := <-m.messages:
@@ -234,7 +239,14 @@ func (d *driver) commitOffsets(c *kit.Command) (any, error) {
 	for len(m.errors) > 0 {
 		<-m.errors
 	}
-	for place, next := range m.positions() {
+	offsets := m.positions()
+	if c.Offsets != nil {
+		offsets = map[kit.Place]int64{}
+		for _, each := range c.Offsets {
+			offsets[kit.Place{Topic: each.Topic, Partition: each.Partition}] = each.Offset
+		}
+	}
+	for place, next := range offsets {
 		session.MarkOffset(place.Topic, place.Partition, next, "")
 	}
 	session.Commit()

@@ -38,12 +38,13 @@ func main() {
 			"compression", "max_records", "auto_commit", "assignment", "static_members", "commit_offsets", "admin", "tls", "sasl_plain", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
-		Commands: map[string]func(*kit.Command) (any, error){
+		Commands: kit.Commands{
 			"producer": d.create, "send": d.send, "flush": d.flush, "init_transactions": d.initialize, "begin": d.begin,
 			"send_offsets": d.sendOffsets, "commit": d.commit, "abort": d.abort, "consumer": d.consume,
 			"assign": d.assign, "subscribe": d.subscribe, "poll": d.poll, "assignment": d.assignment,
-			"commit_offsets": d.commitOffsets, "create_topic": createTopic, "close": d.close,
+			"commit_offsets": d.commitOffsets, "close": d.close,
 		},
+		Administration: administration,
 	}).Run()
 }
 
@@ -157,6 +158,13 @@ func (d *driver) of(c *kit.Command) (*producer, error) {
 	return nil, fmt.Errorf("there is no producer %q", c.Producer)
 }
 
+func encoder(s *string) sarama.Encoder {
+	if s == nil {
+		return nil
+	}
+	return sarama.StringEncoder(*s)
+}
+
 func (d *driver) send(c *kit.Command) (any, error) {
 	p, err := d.of(c)
 	if err != nil {
@@ -165,10 +173,11 @@ func (d *driver) send(c *kit.Command) (any, error) {
 	for _, each := range c.Records {
 		p.outcomes.Sent()
 		message := &sarama.ProducerMessage{
-			Topic: c.Topic, Partition: each.Partition, Value: sarama.StringEncoder(each.Value), Metadata: each.ID,
+			Topic: c.Topic, Partition: each.Partition, Key: encoder(each.Key), Value: encoder(each.Value), Metadata: each.ID,
+			Timestamp: each.Time(),
 		}
-		if each.Key != nil {
-			message.Key = sarama.StringEncoder(*each.Key)
+		for _, h := range each.Headers {
+			message.Headers = append(message.Headers, sarama.RecordHeader{Key: []byte(*h[0]), Value: kit.Bytes(h[1])})
 		}
 		p.inner.Input() <- message
 	}
@@ -253,18 +262,6 @@ func (p *producer) ended(c *kit.Command, end func() error) error {
 }
 
 // ---------------------------------------------------------------- the rest
-
-func createTopic(c *kit.Command) (any, error) {
-	config := sarama.NewConfig()
-	config.Version, config.ClientID, config.Admin.Timeout = sarama.MaxVersion, "exam-admin", kit.Ms(c.Timeout)
-	config.Net.ReadTimeout, config.Admin.Retry.Max = 2*time.Second, 50
-	admin, err := sarama.NewClusterAdmin(c.Servers(), config)
-	if err != nil {
-		return nil, err
-	}
-	defer admin.Close()
-	return nil, admin.CreateTopic(c.Topic, &sarama.TopicDetail{NumPartitions: int32(c.Count()), ReplicationFactor: -1}, false)
-}
 
 func (d *driver) close(c *kit.Command) (any, error) {
 	if p := d.producers[c.Name]; p != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const loaded = 20_000
+const inSessions = 20_000
 
 func session(bootstrap []string, group, from, id string) (*kgo.GroupTransactSession, error) {
 	return kgo.NewGroupTransactSession(
@@ -36,60 +37,6 @@ func turn(ctx context.Context, s *kgo.GroupTransactSession, to string, fetches k
 		s.Produce(ctx, &kgo.Record{Topic: to, Partition: r.Partition, Value: append([]byte("t-"), r.Value...)}, nil)
 	})
 	return s.End(ctx, wish)
-}
-
-func (t *transact) transform(ctx context.Context) (any, error) {
-	s, err := session(t.bootstrap, t.group, t.in, t.id+"-session")
-	if err != nil {
-		return nil, err
-	}
-	written, turns := 0, 0
-	for written < numbered && turns < 200 {
-		fetches := s.PollRecords(ctx, 25)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		turns++
-		wish := kgo.TransactionEndTry(turns%3 != 0)
-		committed, err := turn(ctx, s, t.result, fetches, wish)
-		if err != nil {
-			return nil, err
-		}
-		if committed {
-			written += fetches.NumRecords()
-		}
-	}
-	err = t.committedTo(ctx, kadm.NewClient(s.Client()), numbered/3)
-	s.Close()
-	if err != nil {
-		return nil, err
-	}
-	read, err := t.read(ctx, t.result, numbered, kgo.ReadCommitted())
-	if err == nil {
-		err = eachOnce(read, numbered)
-	}
-	return fmt.Sprintf("%d transactions", turns), err
-}
-
-// committedTo waits until the group's offsets stand there: they do when the last transaction's markers are written.
-func (t *transact) committedTo(ctx context.Context, admin *kadm.Client, wish int64) error {
-	var offsets kadm.OffsetResponses
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		var err error
-		if offsets, err = admin.FetchOffsets(ctx, t.group); err != nil {
-			return err
-		}
-		right := 0
-		offsets.Each(func(o kadm.OffsetResponse) {
-			if o.At == wish {
-				right++
-			}
-		})
-		if right == 3 {
-			return nil
-		}
-	}
-	return fmt.Errorf("committed: %v", offsets)
 }
 
 func eachOnce(read []string, count int) error {
@@ -131,53 +78,58 @@ func work(bootstrap []string, topic, id string) {
 	}
 }
 
-// underLoad: three workers, each a process; one is killed in mid-transaction and started again, one leaves and comes back.
-func (t *transact) underLoad(ctx context.Context) (any, error) {
-	topic := strings.TrimSuffix(t.in, "-in") + "-load"
-	client, err := t.open(kgo.ConsumeTopics(topic+"-out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+// sessions: three workers, each a process; one is killed in mid-transaction and started again, one leaves and comes back.
+func sessions(ctx context.Context) (string, error) {
+	bootstrap, brokers, topic := cluster("-sessions")
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(bootstrap...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.FetchMaxWait(50*time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.ConsumeTopics(topic+"-out"),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	if _, err := admin.CreateTopics(ctx, 6, int16(min(t.brokers, 3)), nil, topic+"-in", topic+"-out"); err != nil {
-		return nil, err
+	if _, err := admin.CreateTopics(ctx, 6, int16(min(brokers, 3)), nil, topic+"-in", topic+"-out"); err != nil {
+		return "", err
 	}
 	began := time.Now()
-	for n := range loaded {
+	for n := range inSessions {
 		record := &kgo.Record{Topic: topic + "-in", Partition: int32(n % 6), Value: []byte(strconv.Itoa(n))}
 		client.Produce(ctx, record, nil)
 	}
 	if err := client.Flush(ctx); err != nil {
-		return nil, err
+		return "", err
 	}
 	workers := map[string]*exec.Cmd{}
 	run := func(name string) error {
-		workers[name] = exec.Command(os.Args[0], "worker", strings.Join(t.bootstrap, ","), topic, topic+"-"+name)
+		workers[name] = exec.Command(os.Args[0], "worker", strings.Join(bootstrap, ","), topic, topic+"-"+name)
 		workers[name].Stderr = os.Stderr
 		return workers[name].Start()
 	}
-	stop := func(name string, how os.Signal) error {
+	stop := func(name string, how os.Signal) {
 		_ = workers[name].Process.Signal(how)
 		_ = workers[name].Wait()
-		return nil
 	}
 	defer func() {
 		for name := range workers {
-			_ = stop(name, syscall.SIGKILL)
+			stop(name, syscall.SIGKILL)
 		}
 	}()
 	events := []struct {
 		after int
 		do    func() error
 	}{
-		{0, func() error { return all(func() error { return run("a") }, func() error { return run("b") }) }},
+		{0, func() error { return errors.Join(run("a"), run("b")) }},
 		{1000, func() error { return run("c") }},
 		{4000, func() error {
-			return all(func() error { return stop("b", syscall.SIGKILL) }, func() error { return run("b") })
+			stop("b", syscall.SIGKILL)
+			return run("b")
 		}},
 		{10_000, func() error {
-			return all(func() error { return stop("a", syscall.SIGTERM) }, func() error { return run("a") })
+			stop("a", syscall.SIGTERM)
+			return run("a")
 		}},
 	}
 	var read []string
@@ -186,15 +138,15 @@ func (t *transact) underLoad(ctx context.Context) (any, error) {
 		defer cancel()
 		client.PollFetches(ctx).EachRecord(func(r *kgo.Record) { read = append(read, string(r.Value)) })
 	}
-	for len(read) < loaded && ctx.Err() == nil {
+	for len(read) < inSessions && ctx.Err() == nil {
 		for len(events) > 0 && len(read) >= events[0].after {
 			if err := events[0].do(); err != nil {
-				return nil, err
+				return "", err
 			}
 			events = events[1:]
 		}
 		poll(200 * time.Millisecond)
 	}
 	poll(500 * time.Millisecond) // what should not be there has this long to come
-	return fmt.Sprintf("%d records in %d ms", len(read), time.Since(began).Milliseconds()), eachOnce(read, loaded)
+	return fmt.Sprintf("%d records in %d ms", len(read), time.Since(began).Milliseconds()), eachOnce(read, inSessions)
 }
