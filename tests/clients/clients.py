@@ -100,21 +100,26 @@ GO = (
 # ---------------------------------------------------------------- javascript
 
 
-def _javascript(name: str, script: str, native: str | None = None, steps: Iterable[str] = STEPS) -> Driver:
-    """A client in JavaScript; `native` is the package that does nothing without its binary."""
-
-    def build() -> Sequence[str]:
-        modules = CACHE / "js" / "node_modules"
-        if native and not list((modules / native).rglob("*.node")):
-            raise UnavailableError(f"{native} has no binary for this machine, and none could be built")
-        return ["env", f"NODE_PATH={modules}", "KAFKAJS_NO_PARTITIONER_WARNING=1", "node", str(HERE / "js" / script)]
-
-    return Driver(name, ("node", "npm"), "js", build, tuple(steps))
+def javascript(program: str, *arguments: str, native: str | None = None) -> Sequence[str]:
+    """The command of a program in `js`; `native` is the package that does nothing without its binary."""
+    command([HERE / "setup.sh", "js"])
+    modules = CACHE / "js" / "node_modules"
+    if native and not list((modules / native).rglob("*.node")):
+        raise UnavailableError(f"{native} has no binary for this machine, and none could be built")
+    node = ["env", f"NODE_PATH={modules}", "KAFKAJS_NO_PARTITIONER_WARNING=1", "node"]
+    return [*node, str(HERE / "js" / program), *arguments]
 
 
+KAFKAJS = Driver("kafkajs", ("node", "npm"), "js", lambda: javascript("exam/kafkajs.js", "--codecs"), *INTEROP)
 JAVASCRIPT = (
-    _javascript("kafkajs", "kafkajs.js"),
-    _javascript("confluent-kafka-javascript", "confluent.js", "@confluentinc/kafka-javascript"),
+    KAFKAJS,
+    Driver(
+        "confluent-kafka-javascript",
+        ("node", "npm"),
+        "js",
+        lambda: javascript("exam/confluent.js", native="@confluentinc/kafka-javascript"),
+        *INTEROP,
+    ),
 )
 
 # ---------------------------------------------------------------- rust
@@ -158,11 +163,10 @@ def _streams(version: str) -> Driver:
 TRANSACTIONS = (
     *(
         replace(each, name=f"{each.name}-transactions", steps=TRANSACTIONAL[0], play=TRANSACTIONAL[1])
-        for each in PYTHON
+        for each in (*PYTHON, KAFKAJS)
     ),
     *(_java(version, "-transactions", "transactions.Transactions", TRANSACTION_STEPS) for version in JAVA_VERSIONS),
     _go("franz-go-transactions", "franz", TRANSACTIONAL),
-    _javascript("kafkajs-transactions", "transactions.js", None, TRANSACTION_STEPS),
     Driver(
         "kafka-test-tools-4.3.1",
         ("java", "mvn"),

@@ -74,10 +74,13 @@ class Record:
 
 
 class Clients:
-    """The library: its producers and consumers by name, and its administrator."""
+    """The library: its producers and consumers by name, and its administrator.
 
-    def __init__(self, driver: AnyDriver, bootstrap: str) -> None:
-        self.driver, self.bootstrap = driver, bootstrap
+    Names begin with the prefix. KafkaJS makes groups of them, which several programs on a cluster must not share.
+    """
+
+    def __init__(self, driver: AnyDriver, bootstrap: str, prefix: str = "") -> None:
+        self.driver, self.bootstrap, self._prefix = driver, bootstrap, prefix
         # A poll of kafka-python that ends between JoinGroup and its response forgets the assignment, on Kafka too.
         self.poll_ms = 500 if driver.library == "kafka-python" else 100
         # franz-go counts a delivery's time from the record's timestamp, which is an hour ago.
@@ -90,7 +93,7 @@ class Clients:
 
     def create(self, kind: str, options: Mapping[str, Any]) -> str:
         """Create a producer or consumer; its name."""
-        name = f"{kind}-{next(self._numbers)}"
+        name = f"{self._prefix}{kind}-{next(self._numbers)}"
         self.driver.call(kind, name=name, client_id=name, bootstrap_servers=self.bootstrap, **options)
         return name
 
@@ -498,6 +501,6 @@ def until(condition: Callable[[], bool], seen: Callable[[], object]) -> None:
 
 def play(driver: AnyDriver, bootstrap: str, brokers: int, topic: str, base_ms: int) -> Report:
     """Play the script with a library."""
-    script = Script(Clients(driver, bootstrap), topic, brokers, base_ms)
+    script = Script(Clients(driver, bootstrap, f"{topic}-"), topic, brokers, base_ms)
     script.play()
     return script.report

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.clients import go_binary, rust_binary
+from tests.clients.clients import go_binary, javascript, rust_binary
 from tests.clients.drivers import HERE as CLIENTS
 from tests.clients.drivers import command, java_classes
 from tests.clients.targets import CACHE, JVM, ROOT
@@ -66,12 +66,7 @@ def _krafka() -> Sequence[str]:
 
 
 def _javascript(script: str) -> Callable[[], Sequence[str]]:
-    def build() -> Sequence[str]:
-        command([CLIENTS / "setup.sh", "js"])
-        modules = f"NODE_PATH={CACHE / 'js' / 'node_modules'}"
-        return ["env", modules, "KAFKAJS_NO_PARTITIONER_WARNING=1", "node", str(CLIENTS / "js" / "exam" / script)]
-
-    return build
+    return lambda: javascript(f"exam/{script}")
 
 
 LIBRARIES = {

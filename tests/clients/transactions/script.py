@@ -39,6 +39,9 @@ class Transactor:
         self.clients = clients
         self.name = clients.create("producer", {**PRODUCER, "linger_ms": 0, **options})
         self._call("init_transactions")
+        if clients.driver.library == "KafkaJS":  # it asks for its producer id with the first transaction
+            self.begin()
+            self.abort()
 
     def _call(self, command: str, **fields: str) -> None:
         self.clients.driver.call(command, producer=self.name, timeout_ms=PATIENCE_MS, **fields)
@@ -278,6 +281,6 @@ class Script:
 
 def play(driver: AnyDriver, bootstrap: str, brokers: int, topic: str, base_ms: int) -> Report:  # noqa: ARG001
     """Play the script with a library."""
-    script = Script(Clients(driver, bootstrap), brokers, topic)
+    script = Script(Clients(driver, bootstrap, f"{topic}-"), brokers, topic)
     script.play()
     return script.report

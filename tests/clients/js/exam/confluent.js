@@ -4,7 +4,7 @@
 const { KafkaJS: Confluent } = require('@confluentinc/kafka-javascript');
 const { version } = require('@confluentinc/kafka-javascript/package.json');
 const { KafkaJS, Producer } = require('./kafkajs');
-const { Inbox, Unsupported, known, run, within } = require('./kit');
+const { Inbox, Unsupported, known, messagesOf, run, within } = require('./kit');
 
 // The settings of TLS and SASL. Tokens need a callback of their own, which this driver does not have.
 function security(o) {
@@ -47,8 +47,7 @@ class ConfluentJS extends KafkaJS {
 
   send({ producer, topic, records }) {
     const p = known(this.producers, producer, 'producer');
-    const messages = records.map(({ partition, key, value }) => ({ partition, key, value }));
-    p.outcomes.add(records, (p.transaction || p.inner).send({ topic, messages }));
+    p.outcomes.add(records, (p.transaction || p.inner).send({ topic, messages: messagesOf(records) }));
   }
 
   async send_offsets({ producer, consumer }) {
@@ -104,6 +103,37 @@ class ConfluentJS extends KafkaJS {
     const { inner } = known(this.consumers, consumer, 'consumer');
     return { partitions: inner.assignment().map(({ topic, partition }) => ({ topic, partition })) };
   }
+
+  // commitOffsets does not wait for the response.
+  async commit_offsets({ consumer, offsets, timeout_ms: timeoutMs }) {
+    await super.commit_offsets({ consumer, offsets });
+    if (!offsets) return;
+    const { inner } = known(this.consumers, consumer, 'consumer');
+    const committed = async () => {
+      const all = await inner.committed(offsets.map(({ topic, partition }) => ({ topic, partition })), timeoutMs);
+      return offsets.every((o) => all.some((each) => each.topic === o.topic && each.partition === o.partition && Number(each.offset) === o.offset));
+    };
+    for (const until = Date.now() + timeoutMs; !(await committed()) && Date.now() < until;) {
+      await new Promise((resolve) => { setTimeout(resolve, 20); });
+    }
+  }
+
+  // ---------------------------------------------------------------- administration, where it is not as in KafkaJS
+
+  topic(admin, topic) { return admin.fetchTopicMetadata({ topics: [topic] }).then(([described]) => described); }
+
+  async describe_group(o) {
+    const { state, members } = await super.describe_group(o);
+    return { state: Object.entries(Confluent.ConsumerGroupStates).find(([, value]) => value === state)[0], members };
+  }
+
+  committed_topic(topic, partitions) { return { topic, partitions: [...Array(partitions).keys()] }; }
+
+  async describe_cluster() { throw new Unsupported('the admin client has no call for DescribeCluster'); }
+
+  async describe_configs() { throw new Unsupported('the admin client has no call for DescribeConfigs'); }
+
+  async alter_config() { throw new Unsupported('the admin client has no call for IncrementalAlterConfigs'); }
 }
 
 run(new ConfluentJS());

@@ -3,9 +3,12 @@
 
 const fs = require('node:fs');
 
-const { CompressionTypes, Kafka, logLevel } = require('kafkajs');
+const { ConfigResourceTypes, CompressionTypes, Kafka, logLevel } = require('kafkajs');
 const { version } = require('kafkajs/package.json');
-const { Inbox, Outcomes, Refused, Unsupported, known, run, within } = require('./kit');
+const { Inbox, Outcomes, Refused, Unsupported, known, messagesOf, run, within } = require('./kit');
+
+// The codecs that the library brings, or with `--codecs` those that its users add.
+const CODECS = process.argv.includes('--codecs') ? require('../codecs') : { none: CompressionTypes.None, gzip: CompressionTypes.GZIP };
 
 class Producer {
   constructor(inner, options) { Object.assign(this, { inner, options, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() }); }
@@ -20,9 +23,11 @@ function security(o) {
   return { sasl: { mechanism, username: o.sasl_username, password: o.sasl_password } };
 }
 
+const inOrder = (partitions, field) => [...partitions].sort((a, b) => a.partition - b.partition).map((each) => Number(each[field]));
+
 class KafkaJS {
   constructor() {
-    Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map() });
+    Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map(), altered: {} });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'send_offsets', 'consumer', 'read_committed', 'offset_reset', 'seek', 'groups', 'assignment',
       'compression', 'max_records', 'auto_commit', 'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
@@ -43,7 +48,7 @@ class KafkaJS {
   // ---------------------------------------------------------------- producers
 
   async producer(o) {
-    if (!['none', 'gzip'].includes(o.compression)) throw new Unsupported(`KafkaJS brings no ${o.compression}`);
+    if (!(o.compression in CODECS)) throw new Unsupported(`KafkaJS brings no ${o.compression}`);
     const inner = this.client(o).producer({
       idempotent: o.idempotent, transactionalId: o.transactional_id || undefined, transactionTimeout: o.transaction_timeout_ms,
       maxInFlightRequests: o.idempotent ? 1 : o.max_in_flight, allowAutoTopicCreation: false, metadataMaxAge: 5_000,
@@ -54,10 +59,10 @@ class KafkaJS {
 
   send({ producer, topic, records }) {
     const p = known(this.producers, producer, 'producer');
-    const messages = records.map(({ partition, key, value }) => ({ partition, key, value }));
+    const messages = messagesOf(records);
     const acks = p.options.acks === 'all' ? -1 : Number(p.options.acks);
     // One after the other: the library does not order sends that run at the same time.
-    const compression = p.options.compression === 'gzip' ? CompressionTypes.GZIP : CompressionTypes.None;
+    const compression = CODECS[p.options.compression];
     const sending = p.last.then(() => (p.transaction || p.inner).send({ topic, acks, compression, messages }));
     p.last = sending.catch(() => {});
     p.outcomes.add(records, sending);
@@ -126,6 +131,7 @@ class KafkaJS {
   }
 
   async received(c, { topic, partition, message }) {
+    if (c.only && !c.only.has(`${topic} ${partition}`)) return;
     c.inbox.record(topic, partition, message);
     if (c.options.auto_commit) await c.inbox.processed();
   }
@@ -135,6 +141,7 @@ class KafkaJS {
   // A group of its own, and a seek. It commits: the library goes back to the group's offsets when it begins again after an error.
   async assign({ consumer, partitions }) {
     const c = known(this.consumers, consumer, 'consumer');
+    c.only = new Set(partitions.map(({ topic, partition }) => `${topic} ${partition}`));
     await this.start(c, [...new Set(partitions.map(({ topic }) => topic))], true);
     await this.begin_at(c, partitions);
     await within(c.joined, 15_000);
@@ -163,24 +170,101 @@ class KafkaJS {
 
   seek({ consumer, topic, partition, offset }) {
     const c = known(this.consumers, consumer, 'consumer');
-    c.inbox.records = [];
+    c.inbox.drop((each) => each.topic !== topic || each.partition !== partition);
     return c.inner.seek({ topic, partition, offset: `${offset}` });
   }
 
-  commit_offsets({ consumer }) {
+  commit_offsets({ consumer, offsets }) {
     const c = known(this.consumers, consumer, 'consumer');
-    return c.inner.commitOffsets(c.inbox.positions(this.assignment({ consumer }).partitions));
+    const places = offsets && offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset: `${offset}` }));
+    return c.inner.commitOffsets(places || c.inbox.positions(this.assignment({ consumer }).partitions));
+  }
+
+  // ---------------------------------------------------------------- administration
+
+  async asked(o, work) {
+    const admin = this.client({ ...o, client_id: 'exam-admin', request_timeout_ms: 2_000 }).admin();
+    await admin.connect();
+    try {
+      return await work(admin);
+    } finally {
+      await admin.disconnect();
+    }
+  }
+
+  async create_topic(o) {
+    const topic = { topic: o.topic, numPartitions: o.partitions, replicationFactor: o.replicas ?? -1 };
+    const created = await this.asked(o, (admin) => admin.createTopics({ topics: [topic] }));
+    if (!created) throw new Refused('other', 'TOPIC_ALREADY_EXISTS', 'createTopics: false');
+  }
+
+  list_topics(o) { return this.asked(o, async (admin) => ({ topics: await admin.listTopics() })); }
+
+  topic(admin, topic) { return admin.fetchTopicMetadata({ topics: [topic] }).then(({ topics: [described] }) => described); }
+
+  async describe_topic(o) {
+    const { partitions } = await this.asked(o, (admin) => this.topic(admin, o.topic));
+    return { partitions: partitions.map(({ partitionId, leader, replicas, isr }) => ({ partition: partitionId, leader, replicas, isr })) };
+  }
+
+  delete_topic(o) { return this.asked(o, (admin) => admin.deleteTopics({ topics: [o.topic] })).then(() => {}); }
+
+  async list_groups(o) {
+    const { groups } = await this.asked(o, (admin) => admin.listGroups());
+    return { groups: groups.map(({ groupId }) => groupId) };
+  }
+
+  async describe_group(o) {
+    const { groups: [{ state, members }] } = await this.asked(o, (admin) => admin.describeGroups([o.group]));
+    return { state, members: members.length };
+  }
+
+  delete_group(o) { return this.asked(o, (admin) => admin.deleteGroups([o.group])).then(() => {}); }
+
+  committed_topic(topic) { return topic; }
+
+  async committed(o) {
+    const topics = [this.committed_topic(o.topic, o.partitions)];
+    const [{ partitions }] = await this.asked(o, (admin) => admin.fetchOffsets({ groupId: o.group, topics }));
+    return { offsets: inOrder(partitions, 'offset') };
+  }
+
+  async describe_cluster(o) {
+    const { brokers, controller } = await this.asked(o, (admin) => admin.describeCluster());
+    return { brokers: brokers.map(({ nodeId }) => nodeId), controller };
+  }
+
+  async describe_configs(o) {
+    const resources = [{ type: ConfigResourceTypes[o.kind.toUpperCase()], name: o.name }];
+    const { resources: [described] } = await this.asked(o, (admin) => admin.describeConfigs({ includeSynonyms: false, resources }));
+    return { settings: Object.fromEntries(described.configEntries.map((each) => [each.configName, each.configValue])) };
+  }
+
+  // AlterConfigs, which replaces all: the library knows no IncrementalAlterConfigs.
+  async alter_config(o) {
+    const altered = (this.altered[o.topic] ??= {});
+    if (o.value === null) delete altered[o.setting];
+    else altered[o.setting] = o.value;
+    const configEntries = Object.entries(altered).map(([name, value]) => ({ name, value }));
+    const resources = [{ type: ConfigResourceTypes.TOPIC, name: o.topic, configEntries }];
+    await this.asked(o, (admin) => admin.alterConfigs({ validateOnly: false, resources }));
+  }
+
+  async delete_records(o) {
+    const partitions = [{ partition: o.partition, offset: `${o.offset}` }];
+    await this.asked(o, async (admin) => {
+      await admin.fetchTopicOffsets(o.topic); // it needs to know the leaders
+      await admin.deleteTopicRecords({ topic: o.topic, partitions });
+    });
+    return { low: null };
+  }
+
+  async list_offsets(o) {
+    if (o.timestamp < 0) return { offsets: inOrder(await this.asked(o, (admin) => admin.fetchTopicOffsets(o.topic)), 'low') };
+    return { offsets: inOrder(await this.asked(o, (admin) => admin.fetchTopicOffsetsByTimestamp(o.topic, o.timestamp)), 'offset') };
   }
 
   // ---------------------------------------------------------------- the rest
-
-  async create_topic(o) {
-    const admin = this.client({ ...o, client_id: 'exam-admin', request_timeout_ms: 2_000 }).admin();
-    await admin.connect();
-    const created = await admin.createTopics({ topics: [{ topic: o.topic, numPartitions: o.partitions, replicationFactor: -1 }] });
-    await admin.disconnect();
-    if (!created) throw new Refused('other', 'TOPIC_ALREADY_EXISTS', 'createTopics: false');
-  }
 
   async close({ name, timeout_ms: timeoutMs }) {
     const client = this.producers.get(name) || this.consumers.get(name);

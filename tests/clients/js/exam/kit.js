@@ -62,14 +62,29 @@ class Outcomes {
   }
 }
 
+const text = (bytes) => (bytes === null || bytes === undefined ? null : bytes.toString());
+
+// Records of `send` in the form of KafkaJS, which has all headers of a name in one list.
+function messagesOf(records) {
+  return records.map(({ partition, key, value, timestamp, headers = [] }) => {
+    const named = {};
+    for (const [name, each] of headers) {
+      if (each === null) throw new Unsupported("a header's value must be a string or a buffer");
+      named[name] = name in named ? [named[name], each].flat() : each;
+    }
+    return { partition, key, value, headers: named, ...(timestamp === undefined ? {} : { timestamp: `${timestamp}` }) };
+  });
+}
+
 // Records that arrive in the background, until they are polled.
 class Inbox {
   constructor() { Object.assign(this, { records: [], errors: [], next: new Map(), wake: () => {}, taken: [] }); }
 
   record(topic, partition, message) {
-    const { offset, key, value } = message;
+    const { offset, key, value, timestamp, headers } = message;
     this.records.push({
-      topic, partition, offset: Number(offset), key: key ? key.toString() : null, value: value ? value.toString() : '',
+      topic, partition, offset: Number(offset), key: text(key), value: text(value), timestamp: Number(timestamp ?? -1),
+      headers: Object.entries(headers ?? {}).flatMap(([name, each]) => [each].flat().map((one) => [name, text(one)])),
     });
     this.wake();
   }
@@ -139,4 +154,4 @@ function known(map, name, kind) {
   return map.get(name);
 }
 
-module.exports = { Inbox, Outcomes, Refused, Unsupported, known, run, within };
+module.exports = { Inbox, Outcomes, Refused, Unsupported, known, messagesOf, run, within };
