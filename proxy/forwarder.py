@@ -241,7 +241,7 @@ class Forwarder:
         """Forward a request through views and faults."""
         key, version, number = header.api_key, header.api_version, header.correlation_id
         ctx = RequestContext(
-            _BY_KEY[key],
+            _BY_KEY[key].api,
             version,
             number,
             header.client_id,
@@ -267,7 +267,7 @@ class Forwarder:
     def _handler(self, key: int) -> AnyHandler:
         """Return the handler of an API: views and faults around the forwarding."""
         if key not in self._handlers:
-            self._handlers[key] = self._proxy.chain.around(replace(_BY_KEY[key], handle=self._forward))
+            self._handlers[key] = self._proxy.chain.around(replace(_BY_KEY[key].api, handle=self._forward))
         return self._handlers[key]
 
     async def _forward(self, request: Any, ctx: RequestContext) -> Message | None:

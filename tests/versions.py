@@ -2,7 +2,11 @@
 
 import pytest
 
+from broker.handlers import APIS, CONTROLLER_APIS
 from broker.request.api import AnyApi
+
+SERVED = {api.key: api for api in (*APIS, *CONTROLLER_APIS)}
+"""Each API with its versions."""
 
 
 def every_version(
@@ -19,6 +23,7 @@ def every_version(
 
 def versions_of(api: AnyApi, *, since: int | None = None, until: int | None = None, removed: bool = True) -> range:
     """The versions that :func:`every_version` runs a test with."""
-    lowest, highest = api.range(unstable=True)
-    lowest = api.oldest if removed else lowest
+    served = SERVED[api.key]
+    lowest, highest = served.range(unstable=True)
+    lowest = served.oldest if removed else lowest
     return range(max(lowest, since or 0), min(highest, highest if until is None else until) + 1)

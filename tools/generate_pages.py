@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 from broker.coordination.group.classic import states as group_states
 from broker.coordination.transaction import states as transaction_states
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from comparison.command import ledger
 from comparison.known_differences import KNOWN
 from tests.differential import row_tables
@@ -28,9 +28,9 @@ BAR = "\\|"
 SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 
 
-def remarks(api: AnyApi) -> list[str]:
+def remarks(served: ServedVersions) -> list[str]:
     """Return what differs from Kafka, by the handler's docstring, if no other part of the page describes it."""
-    text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
+    text = " ".join((sys.modules[served.api.handle.__module__].__doc__ or "").split())
     sentences = [sentence for sentence in SENTENCE.findall(text) if not sentence.startswith("Not done: nothing")]
     own = [sentence for sentence in sentences if not ELSEWHERE.search(sentence)]
     return [sentence.removeprefix("Differs from Kafka: ").replace("Not done:", "Missing:") for sentence in own]

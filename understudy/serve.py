@@ -288,6 +288,7 @@ def run(options: Mapping[str, Sequence[str]], module: str) -> int:
             PROGRAM,
             "this build has no schema registry and cannot decode messages; the wheel, installed in a Python, has both",
         )
+    gc.freeze()
     gc.enable()
     code: int = server.main(options)
     return code

@@ -22,7 +22,7 @@ from broker.partitions.transactions.markers import Markers
 from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from broker.request.forwarding import FORWARDING
 from broker.request.node import Node
 from broker.request.old_refusals import OLD_REFUSALS
@@ -191,7 +191,7 @@ class ClusterBase:
 
     # --- listeners ---------------------------------------------------------------------------------------------------
 
-    def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
+    def new_server(self, node: Node, apis: Sequence[ServedVersions] = APIS) -> BrokerServer:
         """Give a broker, or the controller, its server, without listeners yet."""
         dispatcher = Dispatcher(node, self, apis, self.chain(node))
         self.dispatchers[node.id, node.is_controller] = dispatcher

@@ -11,12 +11,9 @@ from broker.coordination.coordinators import (
     GROUP_TOPIC,
     SHARE_TOPIC,
     TRANSACTION_TOPIC,
-    GroupCoordinator,
     ShareCoordinator,
     TransactionCoordinator,
 )
-from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.runtime import Runtime
 from broker.coordination.share_state.machine import PruneLog, ShareMachine
 from broker.coordination.transaction.machine import TransactionMachine
@@ -25,16 +22,20 @@ from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node
 from broker.request.share_state import initialize_state
 from broker.settings.releases import Behaviour
-from protocol.log_records import group as group_codec
 from protocol.log_records import share_state as share_codec
 from protocol.log_records import transaction as transaction_codec
 
 if TYPE_CHECKING:
     from broker.cluster.metadata_publisher import Loader
+    from broker.coordination.coordinators import GroupCoordinator
+    from broker.coordination.group.outcome_builder import InitializeShareState
 
 
-def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> GroupCoordinator:
+def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> "GroupCoordinator":
     """Create the group coordinator for one partition of ``__consumer_offsets``."""
+    from broker.coordination.group.machine import GroupMachine  # noqa: PLC0415 - with its records a tenth of the start
+    from protocol.log_records import group as group_codec  # noqa: PLC0415
+
     machine = GroupMachine(
         node.settings,
         cluster.new_uuid,
@@ -44,7 +45,7 @@ def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPar
         rack_tags=own_rack_tags(lambda: cluster.image, node.settings),
     )
 
-    def perform(runtime: GroupCoordinator, effect: InitializeShareState) -> None:
+    def perform(runtime: "GroupCoordinator", effect: "InitializeShareState") -> None:
         cluster.start_task(partial(initialize_state, node.persister, runtime, effect))
 
     return Runtime(

@@ -11,7 +11,7 @@ from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION
 from broker.handlers import APIS
 from broker.options.released import setting_tables
 from broker.partitions.transactions.verification import verifies
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from broker.request.connection import AS_EVER, Versions
 from broker.request.node import Node
 from broker.settings import BrokerSettings
@@ -45,7 +45,7 @@ def versions_of(release: Release) -> Versions:
     return advertised
 
 
-def listed_range(api: AnyApi) -> tuple[int, int]:
+def listed_range(api: ServedVersions) -> tuple[int, int]:
     """Return the versions of an API that ApiVersions lists by default (Produce from 0: core A.5.4)."""
     return 0 if api.key is ApiKey.PRODUCE else api.versions[0], api.versions[1]
 

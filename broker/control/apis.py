@@ -7,7 +7,7 @@ from broker.control.names import served_api
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from broker.steering.faults.response_errors import lists_errors_of
 from control_api.answers.cluster import VersionRange
 from control_api.answers.faults import Apis, ServedApi
@@ -31,7 +31,7 @@ async def read(request: ControlRequest, query: ApiQuery) -> Apis:
     return {"apis": [_described(api, request) for api in chosen], "error_codes": codes}
 
 
-def _described(api: AnyApi, request: ControlRequest) -> ServedApi:
+def _described(api: ServedVersions, request: ControlRequest) -> ServedApi:
     named = request_level(api.key).kinds
     every = named | response_level(api.key).kinds
     response = message_class(api.key, "Response")
@@ -50,7 +50,7 @@ def _described(api: AnyApi, request: ControlRequest) -> ServedApi:
     )
 
 
-def has_error_per(api: AnyApi, kind: str) -> bool:
+def has_error_per(api: ServedVersions, kind: str) -> bool:
     """Return whether the response has an error per item of this kind, and not only for the whole request."""
     return kind in request_level(api.key).own or lists_errors_of(response_level(api.key), frozenset({kind}))
 
@@ -59,7 +59,7 @@ def _in_order(kinds: typing.Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(kinds, key=KINDS.index))
 
 
-def _versions(api: AnyApi, request: ControlRequest) -> VersionRange | None:
+def _versions(api: ServedVersions, request: ControlRequest) -> VersionRange | None:
     """Return the versions offered to new connections; for a proxy, those that it can decode."""
     cluster = request.source.own
     limits: tuple[int, int] | None = api.range(unstable=cluster is None)

@@ -7,19 +7,20 @@ from broker.control.problems import conflict
 from broker.control.request import ControlRequest
 from broker.control.topics import have_internal, lead
 from broker.control.verbs import answers
-from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, GroupCoordinator, TransactionCoordinator
+from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, TransactionCoordinator
 from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node, partition_for
 from control_api.brokers import CoordinatorMove, CoordinatorMoved
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
+    from broker.coordination.coordinators import GroupCoordinator
 
-C = TypeVar("C", GroupCoordinator, TransactionCoordinator)
+C = TypeVar("C", "GroupCoordinator", TransactionCoordinator)
 _TOPICS = {"group": GROUP_TOPIC, "transaction": TRANSACTION_TOPIC}
 
 
-def group_coordinators(cluster: "Cluster") -> list[tuple[Node, GroupCoordinator]]:
+def group_coordinators(cluster: "Cluster") -> "list[tuple[Node, GroupCoordinator]]":
     """Return all group coordinators, with their brokers."""
     return [(node, coordinator) for node in cluster.nodes.values() for coordinator in node.coordinators.groups.values()]
 
@@ -33,7 +34,7 @@ def transaction_coordinators(cluster: "Cluster") -> list[tuple[Node, Transaction
     ]
 
 
-def group_coordinator(cluster: "Cluster", group_id: str) -> tuple[Node, GroupCoordinator] | None:
+def group_coordinator(cluster: "Cluster", group_id: str) -> "tuple[Node, GroupCoordinator] | None":
     """Return the current coordinator of a group, if there is one."""
     return _coordinator(cluster, GROUP_TOPIC, group_id, lambda node: node.coordinators.groups)
 

@@ -11,7 +11,7 @@ from broker.control.names import error_code, served_api
 from broker.control.problems import unprocessable
 from broker.control.watched import Watched
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from broker.steering.faults.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
 from broker.steering.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
 from broker.steering.faults.match import Match
@@ -60,7 +60,7 @@ def _listener(conditions: faults.FaultConditions, source: Watched) -> str | None
     return name
 
 
-def _versions(conditions: faults.FaultConditions, api: AnyApi | None) -> tuple[int, int] | None:
+def _versions(conditions: faults.FaultConditions, api: ServedVersions | None) -> tuple[int, int] | None:
     if "versions" not in conditions:
         return None
     first, last = conditions["versions"]
@@ -81,7 +81,7 @@ def _broker(conditions: faults.FaultConditions, source: Watched) -> int | None:
     return broker
 
 
-def _offset(conditions: faults.FaultConditions, api: AnyApi | None, source: Watched) -> int | None:
+def _offset(conditions: faults.FaultConditions, api: ServedVersions | None, source: Watched) -> int | None:
     """Read the offset. Only the leader knows at which offset it will append, so a proxy refuses it for Produce."""
     offset = conditions.get("offset")
     if offset is None:
@@ -96,7 +96,7 @@ def _offset(conditions: faults.FaultConditions, api: AnyApi | None, source: Watc
     return offset
 
 
-def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, object]:
+def _fields(wanted: Mapping[str, object], api: ServedVersions | None) -> dict[str, object]:
     """Read the fields of the request. Raises Problem 422 for a field that no API has."""
     classes = [message_class(each.key, "Request") for each in ([api] if api else APIS)]
     for path, value in wanted.items():
@@ -112,7 +112,7 @@ def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, objec
     return dict(wanted)
 
 
-def _check_listed(api: AnyApi, items: Selection) -> None:
+def _check_listed(api: ServedVersions, items: Selection) -> None:
     listed = request_level(api.key).kinds | response_level(api.key).kinds
     for kind in KINDS:
         if kind in items.kinds and kind not in listed:

@@ -1,7 +1,7 @@
 """Verbs about groups: members, assignments, committed offsets, lag, rebalances and evictions."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from broker.control.coordinators import group_coordinator, group_coordinators, transaction_coordinators
@@ -11,7 +11,6 @@ from broker.control.request import ControlRequest
 from broker.control.share_groups import share_partitions
 from broker.control.topics import log_of
 from broker.control.verbs import answers
-from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.machine import GroupMachine
@@ -33,7 +32,11 @@ from control_api.spelling import suggestion
 from protocol.consumer_protocol import read_assignment
 from protocol.log_records.transaction import TransactionState
 
-NodeAndCoordinator = tuple[Node, GroupCoordinator]
+if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
+
+
+NodeAndCoordinator = tuple[Node, "GroupCoordinator"]
 
 
 def _named(request: ControlRequest) -> tuple[str, NodeAndCoordinator]:

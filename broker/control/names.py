@@ -2,7 +2,7 @@
 
 from broker.control.problems import unprocessable
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from control_api.spelling import suggestion
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -19,7 +19,7 @@ def api_key(name: str, field: str) -> ApiKey:
     return api
 
 
-def served_api(name: str, field: str) -> AnyApi:
+def served_api(name: str, field: str) -> ServedVersions:
     """Return an API that this cluster serves. Raises Problem 422."""
     key = api_key(name, field)
     if key not in _SERVED:

@@ -6,7 +6,7 @@ from broker.control.problems import unprocessable
 from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from broker.settings.releases import DEFAULT, NAMES, Behaviour, Release, release
 from control_api.answers.cluster import VersionRange, Versions
 from control_api.cluster import VersionLimits, VersionsChange
@@ -45,7 +45,7 @@ async def write(request: ControlRequest, body: VersionsChange) -> Versions:
     return await read(request)
 
 
-def _limits(api: AnyApi, name: str, limits: VersionLimits, played: Release) -> tuple[int, int]:
+def _limits(api: ServedVersions, name: str, limits: VersionLimits, played: Release) -> tuple[int, int]:
     _, high = api.range(unstable=True)
     low = api.versions[0] if played.has(Behaviour.OLD_VERSIONS_CLOSE) else api.oldest
     low = 0 if api.key is ApiKey.PRODUCE else low

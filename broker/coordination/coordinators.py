@@ -1,10 +1,8 @@
 """The four coordinators: their runtime types, those that one broker leads, and its block of producer ids."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.metadata.effects import MetadataChange
 from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.outcome import WriteMarkers
@@ -13,7 +11,13 @@ from broker.coordination.share_state.machine import PruneLog, ShareMachine
 from broker.coordination.transaction.machine import TransactionMachine
 from protocol.errors import ErrorCode, KafkaError
 
-GroupCoordinator = Runtime[GroupMachine, InitializeShareState]
+if TYPE_CHECKING:
+    # Sixty modules, for the first partition of __consumer_offsets (broker.cluster.coordinators).
+    from broker.coordination.group.machine import GroupMachine
+    from broker.coordination.group.outcome_builder import InitializeShareState
+
+    GroupCoordinator = Runtime[GroupMachine, InitializeShareState]
+
 TransactionCoordinator = Runtime[TransactionMachine, WriteMarkers]
 ShareCoordinator = Runtime[ShareMachine, PruneLog]
 MetadataController = Runtime[MetadataMachine, MetadataChange]

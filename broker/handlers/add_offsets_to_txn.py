@@ -45,4 +45,4 @@ def refuse(request: AddOffsetsToTxnRequest, error: KafkaError, version: int) -> 
     return AddOffsetsToTxnResponse(error_code=code)
 
 
-API: Api[AddOffsetsToTxnRequest, AddOffsetsToTxnResponse] = Api(ApiKey.ADD_OFFSETS_TO_TXN, (0, 4), handle, refuse)
+API: Api[AddOffsetsToTxnRequest, AddOffsetsToTxnResponse] = Api(ApiKey.ADD_OFFSETS_TO_TXN, handle, refuse)

@@ -166,6 +166,4 @@ def refuse(request: AddPartitionsToTxnRequest, error: KafkaError, version: int) 
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
-API: Api[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse] = Api(
-    ApiKey.ADD_PARTITIONS_TO_TXN, (0, 5), handle, refuse
-)
+API: Api[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse] = Api(ApiKey.ADD_PARTITIONS_TO_TXN, handle, refuse)

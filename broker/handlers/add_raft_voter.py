@@ -30,5 +30,5 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
 
 
 API: Api[AddRaftVoterRequest, AddRaftVoterResponse] = Api(
-    ApiKey.ADD_RAFT_VOTER, (0, 1), handle, top_level_with_message(AddRaftVoterResponse)
+    ApiKey.ADD_RAFT_VOTER, handle, top_level_with_message(AddRaftVoterResponse)
 )

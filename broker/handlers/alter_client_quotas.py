@@ -75,7 +75,6 @@ def _answer(entity: Mapping[str, str | None], error: KafkaError | None) -> Respo
 
 API: Api[AlterClientQuotasRequest, AlterClientQuotasResponse] = Api(
     ApiKey.ALTER_CLIENT_QUOTAS,
-    (0, 1),
     handle,
     per_item(
         lambda request: request.entries,

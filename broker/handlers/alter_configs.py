@@ -32,7 +32,6 @@ async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConf
 
 API: Api[AlterConfigsRequest, AlterConfigsResponse] = Api(
     ApiKey.ALTER_CONFIGS,
-    (0, 2),
     handle,
     per_item(
         lambda request: request.resources,

@@ -73,5 +73,5 @@ def refuse(
 
 
 API: Api[AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse] = Api(
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS, (0, 1), handle, refuse
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS, handle, refuse
 )

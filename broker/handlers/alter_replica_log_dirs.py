@@ -94,6 +94,4 @@ def refuse(
     )
 
 
-API: Api[AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse] = Api(
-    ApiKey.ALTER_REPLICA_LOG_DIRS, (1, 2), handle, refuse, removed=0
-)
+API: Api[AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse] = Api(ApiKey.ALTER_REPLICA_LOG_DIRS, handle, refuse)

@@ -134,5 +134,5 @@ def refuse(
 
 
 API: Api[AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse] = Api(
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS, handle, refuse
 )

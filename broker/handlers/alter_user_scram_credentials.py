@@ -59,5 +59,5 @@ def refuse(
 
 
 API: Api[AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse] = Api(
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS, handle, refuse
 )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from broker.coordination.metadata.features import METADATA_VERSION
 from broker.request.api import Api, top_level
 from broker.request.connection import Versions
-from broker.request.context import RequestContext, ServedApi
+from broker.request.context import RequestContext, ServedVersions
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -97,7 +97,7 @@ def _is_meant_for_another(request: ApiVersionsRequest, ctx: RequestContext) -> b
     )
 
 
-def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
+def _listed(api: ServedVersions, steered: Versions, *, unstable: bool) -> ApiVersion:
     limits = steered.get(api.key)
     if limits is not None:
         return ApiVersion(api.key, *limits)
@@ -106,6 +106,4 @@ def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
 
 
-API: Api[ApiVersionsRequest, ApiVersionsResponse] = Api(
-    ApiKey.API_VERSIONS, (0, 5), handle, top_level(ApiVersionsResponse)
-)
+API: Api[ApiVersionsRequest, ApiVersionsResponse] = Api(ApiKey.API_VERSIONS, handle, top_level(ApiVersionsResponse))

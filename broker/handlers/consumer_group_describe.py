@@ -57,7 +57,6 @@ def _topics(group: DescribedGroup) -> set[str]:
 
 API: Api[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse] = Api(
     ApiKey.CONSUMER_GROUP_DESCRIBE,
-    (0, 1),
     handle,
     per_item(
         lambda request: request.group_ids,

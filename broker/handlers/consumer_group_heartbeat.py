@@ -39,5 +39,5 @@ async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) ->
 
 
 API: Api[ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse] = Api(
-    ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, top_level_with_message(ConsumerGroupHeartbeatResponse)
+    ApiKey.CONSUMER_GROUP_HEARTBEAT, handle, top_level_with_message(ConsumerGroupHeartbeatResponse)
 )

@@ -49,12 +49,10 @@ def _result(error: KafkaError | None) -> AclCreationResult:
 
 API: Api[CreateAclsRequest, CreateAclsResponse] = Api(
     ApiKey.CREATE_ACLS,
-    (1, 3),
     handle,
     per_item(
         lambda request: request.creations,
         lambda _creation, error: _result(error),
         lambda results: CreateAclsResponse(results=results),
     ),
-    removed=0,
 )

@@ -61,5 +61,5 @@ def _response(
 
 
 API: Api[CreateDelegationTokenRequest, CreateDelegationTokenResponse] = Api(
-    ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, top_level(CreateDelegationTokenResponse), removed=0
+    ApiKey.CREATE_DELEGATION_TOKEN, handle, top_level(CreateDelegationTokenResponse)
 )

@@ -83,7 +83,6 @@ def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
 
 API: Api[CreatePartitionsRequest, CreatePartitionsResponse] = Api(
     ApiKey.CREATE_PARTITIONS,
-    (0, 3),
     handle,
     per_item(
         lambda request: request.topics,

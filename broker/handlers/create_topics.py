@@ -151,12 +151,10 @@ def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> 
 
 API: Api[CreateTopicsRequest, CreateTopicsResponse] = Api(
     ApiKey.CREATE_TOPICS,
-    (2, 7),
     handle,
     per_item(
         lambda request: request.topics,
         lambda topic, error: _error(topic.name, error),
         lambda topics: CreateTopicsResponse(topics=topics),
     ),
-    removed=0,
 )

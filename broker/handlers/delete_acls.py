@@ -56,12 +56,10 @@ def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
 
 API: Api[DeleteAclsRequest, DeleteAclsResponse] = Api(
     ApiKey.DELETE_ACLS,
-    (1, 3),
     handle,
     per_item(
         lambda request: request.filters,
         lambda _filter, error: _result(error),
         lambda filter_results: DeleteAclsResponse(filter_results=filter_results),
     ),
-    removed=0,
 )

@@ -36,7 +36,6 @@ async def _delete(group_id: str, ctx: RequestContext) -> DeletableGroupResult:
 
 API: Api[DeleteGroupsRequest, DeleteGroupsResponse] = Api(
     ApiKey.DELETE_GROUPS,
-    (0, 3),
     handle,
     per_item(
         lambda request: dict.fromkeys(request.groups_names),

@@ -114,7 +114,6 @@ def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartiti
 
 API: Api[DeleteRecordsRequest, DeleteRecordsResponse] = Api(
     ApiKey.DELETE_RECORDS,
-    (0, 2),
     handle,
     per_item(
         lambda request: request.topics,

@@ -90,5 +90,5 @@ def refuse(
 
 
 API: Api[DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse] = Api(
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS, handle, refuse
 )

@@ -31,5 +31,5 @@ async def handle(request: DeleteShareGroupStateRequest, ctx: RequestContext) -> 
 
 
 API: Api[DeleteShareGroupStateRequest, DeleteShareGroupStateResponse] = Api(
-    ApiKey.DELETE_SHARE_GROUP_STATE, (0, 0), handle, _REQUESTS.refuse
+    ApiKey.DELETE_SHARE_GROUP_STATE, handle, _REQUESTS.refuse
 )

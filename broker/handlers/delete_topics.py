@@ -131,12 +131,10 @@ class _Doomed:
 
 API: Api[DeleteTopicsRequest, DeleteTopicsResponse] = Api(
     ApiKey.DELETE_TOPICS,
-    (1, 6),
     handle,
     per_item(
         lambda request: request.topics,
         lambda topic, error: Answer(topic.name, error.code, error.message, topic.topic_id),
         lambda responses: DeleteTopicsResponse(responses=responses),
     ),
-    removed=0,
 )

@@ -45,5 +45,5 @@ async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeA
 
 
 API: Api[DescribeAclsRequest, DescribeAclsResponse] = Api(
-    ApiKey.DESCRIBE_ACLS, (1, 3), handle, top_level_with_message(DescribeAclsResponse), removed=0
+    ApiKey.DESCRIBE_ACLS, handle, top_level_with_message(DescribeAclsResponse)
 )

@@ -40,6 +40,4 @@ def refuse(request: DescribeClientQuotasRequest, error: KafkaError, version: int
     return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
 
 
-API: Api[DescribeClientQuotasRequest, DescribeClientQuotasResponse] = Api(
-    ApiKey.DESCRIBE_CLIENT_QUOTAS, (0, 1), handle, refuse
-)
+API: Api[DescribeClientQuotasRequest, DescribeClientQuotasResponse] = Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, handle, refuse)

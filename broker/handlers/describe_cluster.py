@@ -65,5 +65,5 @@ def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[Descr
 
 
 API: Api[DescribeClusterRequest, DescribeClusterResponse] = Api(
-    ApiKey.DESCRIBE_CLUSTER, (0, 2), handle, top_level_with_message(DescribeClusterResponse)
+    ApiKey.DESCRIBE_CLUSTER, handle, top_level_with_message(DescribeClusterResponse)
 )

@@ -149,8 +149,6 @@ def _config(
 
 API: Api[DescribeConfigsRequest, DescribeConfigsResponse] = Api(
     ApiKey.DESCRIBE_CONFIGS,
-    (1, 4),
     handle,
     per_item(lambda request: request.resources, _failed, lambda results: DescribeConfigsResponse(results=results)),
-    removed=0,
 )

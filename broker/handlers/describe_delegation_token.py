@@ -52,5 +52,5 @@ def _described(token: DelegationTokenRecord, rules: tokens.Rules) -> DescribedDe
 
 
 API: Api[DescribeDelegationTokenRequest, DescribeDelegationTokenResponse] = Api(
-    ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, top_level(DescribeDelegationTokenResponse), removed=0
+    ApiKey.DESCRIBE_DELEGATION_TOKEN, handle, top_level(DescribeDelegationTokenResponse)
 )

@@ -40,7 +40,6 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 API: Api[DescribeGroupsRequest, DescribeGroupsResponse] = Api(
     ApiKey.DESCRIBE_GROUPS,
-    (0, 6),
     handle,
     per_item(
         lambda request: request.groups,

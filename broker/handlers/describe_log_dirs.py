@@ -88,6 +88,4 @@ def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> 
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-API: Api[DescribeLogDirsRequest, DescribeLogDirsResponse] = Api(
-    ApiKey.DESCRIBE_LOG_DIRS, (1, 5), handle, refuse, removed=0
-)
+API: Api[DescribeLogDirsRequest, DescribeLogDirsResponse] = Api(ApiKey.DESCRIBE_LOG_DIRS, handle, refuse)

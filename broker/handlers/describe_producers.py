@@ -63,7 +63,6 @@ def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerStat
 
 API: Api[DescribeProducersRequest, DescribeProducersResponse] = Api(
     ApiKey.DESCRIBE_PRODUCERS,
-    (0, 0),
     handle,
     per_item(
         lambda request: request.topics,

@@ -89,5 +89,5 @@ def _with(request: DescribeQuorumRequest, answer: Callable[[int], Answer]) -> De
 
 
 API: Api[DescribeQuorumRequest, DescribeQuorumResponse] = Api(
-    ApiKey.DESCRIBE_QUORUM, (0, 2), handle, top_level_with_message(DescribeQuorumResponse)
+    ApiKey.DESCRIBE_QUORUM, handle, top_level_with_message(DescribeQuorumResponse)
 )

@@ -156,7 +156,6 @@ def _lag(name: str, index: int, done: int, ctx: RequestContext) -> int:
 
 API: Api[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse] = Api(
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-    (0, 1),
     handle,
     per_item(
         lambda request: request.groups,

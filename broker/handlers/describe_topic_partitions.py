@@ -112,7 +112,6 @@ def _described(topic: Topic, indexes: range, seen: Topology) -> Answer:
 
 API: Api[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse] = Api(
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-    (0, 0),
     handle,
     per_item(
         lambda request: request.topics,

@@ -60,7 +60,6 @@ def _described(name: str, ctx: RequestContext) -> TransactionState:
 
 API: Api[DescribeTransactionsRequest, DescribeTransactionsResponse] = Api(
     ApiKey.DESCRIBE_TRANSACTIONS,
-    (0, 0),
     handle,
     per_item(
         lambda request: request.transactional_ids,

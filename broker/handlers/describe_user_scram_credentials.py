@@ -46,5 +46,5 @@ def refuse(
 
 
 API: Api[DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse] = Api(
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, handle, refuse
 )

@@ -88,4 +88,4 @@ def refuse(request: ElectLeadersRequest, error: KafkaError, version: int) -> Ele
     return ElectLeadersResponse(replica_election_results=results, error_code=error.code)
 
 
-API: Api[ElectLeadersRequest, ElectLeadersResponse] = Api(ApiKey.ELECT_LEADERS, (0, 2), handle, refuse)
+API: Api[ElectLeadersRequest, ElectLeadersResponse] = Api(ApiKey.ELECT_LEADERS, handle, refuse)

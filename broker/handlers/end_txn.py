@@ -41,4 +41,4 @@ def refuse(request: EndTxnRequest, error: KafkaError, version: int) -> EndTxnRes
     return EndTxnResponse(error_code=code)
 
 
-API: Api[EndTxnRequest, EndTxnResponse] = Api(ApiKey.END_TXN, (0, 5), handle, refuse)
+API: Api[EndTxnRequest, EndTxnResponse] = Api(ApiKey.END_TXN, handle, refuse)

@@ -28,5 +28,5 @@ async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> 
 
 
 API: Api[ExpireDelegationTokenRequest, ExpireDelegationTokenResponse] = Api(
-    ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, top_level(ExpireDelegationTokenResponse), removed=0
+    ApiKey.EXPIRE_DELEGATION_TOKEN, handle, top_level(ExpireDelegationTokenResponse)
 )

@@ -129,4 +129,4 @@ def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchRespo
     return response
 
 
-API: Api[FetchRequest, FetchResponse] = Api(ApiKey.FETCH, (4, 18), handle, refuse, removed=0)
+API: Api[FetchRequest, FetchResponse] = Api(ApiKey.FETCH, handle, refuse)

@@ -110,4 +110,4 @@ def refuse(request: FindCoordinatorRequest, error: KafkaError, version: int) -> 
     )
 
 
-API: Api[FindCoordinatorRequest, FindCoordinatorResponse] = Api(ApiKey.FIND_COORDINATOR, (0, 6), handle, refuse)
+API: Api[FindCoordinatorRequest, FindCoordinatorResponse] = Api(ApiKey.FIND_COORDINATOR, handle, refuse)

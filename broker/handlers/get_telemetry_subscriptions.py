@@ -50,5 +50,5 @@ def refuse(
 
 
 API: Api[GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse] = Api(
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, (0, 0), handle, refuse, listed=False
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, handle, refuse
 )

@@ -26,4 +26,4 @@ async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatRes
     return response
 
 
-API: Api[HeartbeatRequest, HeartbeatResponse] = Api(ApiKey.HEARTBEAT, (0, 4), handle, top_level(HeartbeatResponse))
+API: Api[HeartbeatRequest, HeartbeatResponse] = Api(ApiKey.HEARTBEAT, handle, top_level(HeartbeatResponse))

@@ -36,7 +36,6 @@ async def handle(request: IncrementalAlterConfigsRequest, ctx: RequestContext) -
 
 API: Api[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse] = Api(
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    (0, 1),
     handle,
     per_item(
         lambda request: request.resources,

@@ -76,6 +76,4 @@ def refuse(request: InitProducerIdRequest, error: KafkaError, version: int) -> I
     )
 
 
-API: Api[InitProducerIdRequest, InitProducerIdResponse] = Api(
-    ApiKey.INIT_PRODUCER_ID, (0, 5), handle, refuse, unstable=6
-)
+API: Api[InitProducerIdRequest, InitProducerIdResponse] = Api(ApiKey.INIT_PRODUCER_ID, handle, refuse)

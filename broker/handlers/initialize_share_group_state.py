@@ -36,5 +36,5 @@ async def handle(request: InitializeShareGroupStateRequest, ctx: RequestContext)
 
 
 API: Api[InitializeShareGroupStateRequest, InitializeShareGroupStateResponse] = Api(
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE, (0, 0), handle, _REQUESTS.refuse
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE, handle, _REQUESTS.refuse
 )

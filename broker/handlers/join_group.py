@@ -45,4 +45,4 @@ def refuse(request: JoinGroupRequest, error: KafkaError, version: int) -> JoinGr
     return join_refused(error.code)
 
 
-API: Api[JoinGroupRequest, JoinGroupResponse] = Api(ApiKey.JOIN_GROUP, (0, 9), handle, refuse)
+API: Api[JoinGroupRequest, JoinGroupResponse] = Api(ApiKey.JOIN_GROUP, handle, refuse)

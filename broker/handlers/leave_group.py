@@ -19,4 +19,4 @@ async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupR
     return response
 
 
-API: Api[LeaveGroupRequest, LeaveGroupResponse] = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, top_level(LeaveGroupResponse))
+API: Api[LeaveGroupRequest, LeaveGroupResponse] = Api(ApiKey.LEAVE_GROUP, handle, top_level(LeaveGroupResponse))

@@ -55,5 +55,5 @@ def _names(kind: ConfigResourceType, ctx: RequestContext) -> list[str]:
 
 
 API: Api[ListConfigResourcesRequest, ListConfigResourcesResponse] = Api(
-    ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, top_level(ListConfigResourcesResponse)
+    ApiKey.LIST_CONFIG_RESOURCES, handle, top_level(ListConfigResourcesResponse)
 )

@@ -30,4 +30,4 @@ def _visible(group: ListedGroup, ctx: RequestContext) -> bool:
     return ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
 
 
-API: Api[ListGroupsRequest, ListGroupsResponse] = Api(ApiKey.LIST_GROUPS, (0, 5), handle, top_level(ListGroupsResponse))
+API: Api[ListGroupsRequest, ListGroupsResponse] = Api(ApiKey.LIST_GROUPS, handle, top_level(ListGroupsResponse))

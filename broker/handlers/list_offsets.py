@@ -181,8 +181,6 @@ def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResp
 
 API: Api[ListOffsetsRequest, ListOffsetsResponse] = Api(
     ApiKey.LIST_OFFSETS,
-    (1, 11),
     handle,
     per_item(lambda request: request.topics, _refused, lambda topics: ListOffsetsResponse(topics=topics)),
-    removed=0,
 )

@@ -38,5 +38,5 @@ async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext
 
 
 API: Api[ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse] = Api(
-    ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, top_level_with_message(ListPartitionReassignmentsResponse)
+    ApiKey.LIST_PARTITION_REASSIGNMENTS, handle, top_level_with_message(ListPartitionReassignmentsResponse)
 )

@@ -41,5 +41,5 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
 
 
 API: Api[ListTransactionsRequest, ListTransactionsResponse] = Api(
-    ApiKey.LIST_TRANSACTIONS, (0, 2), handle, top_level(ListTransactionsResponse)
+    ApiKey.LIST_TRANSACTIONS, handle, top_level(ListTransactionsResponse)
 )

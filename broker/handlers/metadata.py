@@ -231,4 +231,4 @@ def refuse(request: MetadataRequest, error: KafkaError, version: int) -> Metadat
     return MetadataResponse(topics=topics, error_code=error.code)
 
 
-API: Api[MetadataRequest, MetadataResponse] = Api(ApiKey.METADATA, (0, 13), handle, refuse)
+API: Api[MetadataRequest, MetadataResponse] = Api(ApiKey.METADATA, handle, refuse)

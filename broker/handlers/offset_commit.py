@@ -67,12 +67,10 @@ def _answer(
 
 API: Api[OffsetCommitRequest, OffsetCommitResponse] = Api(
     ApiKey.OFFSET_COMMIT,
-    (2, 10),
     handle,
     per_item(
         lambda request: request.topics,
         lambda topic, error: _answer(topic, topic.partitions, error.code),
         lambda topics: OffsetCommitResponse(topics=topics),
     ),
-    removed=0,
 )

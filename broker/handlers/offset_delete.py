@@ -39,6 +39,4 @@ def _answer(
     return OffsetDeleteResponseTopic(topic.name, codes)
 
 
-API: Api[OffsetDeleteRequest, OffsetDeleteResponse] = Api(
-    ApiKey.OFFSET_DELETE, (0, 0), handle, top_level(OffsetDeleteResponse)
-)
+API: Api[OffsetDeleteRequest, OffsetDeleteResponse] = Api(ApiKey.OFFSET_DELETE, handle, top_level(OffsetDeleteResponse))

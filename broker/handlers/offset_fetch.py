@@ -116,4 +116,4 @@ def refuse(request: OffsetFetchRequest, error: KafkaError, version: int) -> Offs
     return OffsetFetchResponse(groups=[_refused(group, error.code, version) for group in request.groups])
 
 
-API: Api[OffsetFetchRequest, OffsetFetchResponse] = Api(ApiKey.OFFSET_FETCH, (1, 10), handle, refuse, removed=0)
+API: Api[OffsetFetchRequest, OffsetFetchResponse] = Api(ApiKey.OFFSET_FETCH, handle, refuse)

@@ -45,7 +45,6 @@ def _answer(topic: str, wanted: OffsetForLeaderPartition, ctx: RequestContext) -
 
 API: Api[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] = Api(
     ApiKey.OFFSET_FOR_LEADER_EPOCH,
-    (2, 4),
     handle,
     per_item(
         lambda request: request.topics,
@@ -54,5 +53,4 @@ API: Api[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] = Api(
         ),
         lambda topics: OffsetForLeaderEpochResponse(topics=topics),
     ),
-    removed=0,
 )

@@ -143,4 +143,4 @@ def refuse(request: ProduceRequest, error: KafkaError, version: int) -> ProduceR
     )
 
 
-API: Api[ProduceRequest, ProduceResponse | None] = Api(ApiKey.PRODUCE, (3, 13), handle, refuse, removed=0)
+API: Api[ProduceRequest, ProduceResponse | None] = Api(ApiKey.PRODUCE, handle, refuse)

@@ -47,4 +47,4 @@ def refuse(request: PushTelemetryRequest, error: KafkaError, version: int) -> Pu
     return PushTelemetryResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 
 
-API: Api[PushTelemetryRequest, PushTelemetryResponse] = Api(ApiKey.PUSH_TELEMETRY, (0, 0), handle, refuse, listed=False)
+API: Api[PushTelemetryRequest, PushTelemetryResponse] = Api(ApiKey.PUSH_TELEMETRY, handle, refuse)

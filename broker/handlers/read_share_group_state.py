@@ -42,5 +42,5 @@ async def handle(request: ReadShareGroupStateRequest, ctx: RequestContext) -> Re
 
 
 API: Api[ReadShareGroupStateRequest, ReadShareGroupStateResponse] = Api(
-    ApiKey.READ_SHARE_GROUP_STATE, (0, 0), handle, _REQUESTS.refuse
+    ApiKey.READ_SHARE_GROUP_STATE, handle, _REQUESTS.refuse
 )

@@ -47,5 +47,5 @@ async def handle(request: ReadShareGroupStateSummaryRequest, ctx: RequestContext
 
 
 API: Api[ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse] = Api(
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, (0, 1), handle, _REQUESTS.refuse
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, handle, _REQUESTS.refuse
 )

@@ -26,5 +26,5 @@ async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> Remove
 
 
 API: Api[RemoveRaftVoterRequest, RemoveRaftVoterResponse] = Api(
-    ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, top_level_with_message(RemoveRaftVoterResponse)
+    ApiKey.REMOVE_RAFT_VOTER, handle, top_level_with_message(RemoveRaftVoterResponse)
 )

@@ -25,5 +25,5 @@ async def handle(request: RenewDelegationTokenRequest, ctx: RequestContext) -> R
 
 
 API: Api[RenewDelegationTokenRequest, RenewDelegationTokenResponse] = Api(
-    ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, top_level(RenewDelegationTokenResponse), removed=0
+    ApiKey.RENEW_DELEGATION_TOKEN, handle, top_level(RenewDelegationTokenResponse)
 )

@@ -25,5 +25,5 @@ async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslA
 
 
 API: Api[SaslAuthenticateRequest, SaslAuthenticateResponse] = Api(
-    ApiKey.SASL_AUTHENTICATE, (0, 2), handle, top_level_with_message(SaslAuthenticateResponse)
+    ApiKey.SASL_AUTHENTICATE, handle, top_level_with_message(SaslAuthenticateResponse)
 )

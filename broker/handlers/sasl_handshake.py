@@ -22,5 +22,5 @@ async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHand
 
 
 API: Api[SaslHandshakeRequest, SaslHandshakeResponse] = Api(
-    ApiKey.SASL_HANDSHAKE, (0, 1), handle, top_level(SaslHandshakeResponse)
+    ApiKey.SASL_HANDSHAKE, handle, top_level(SaslHandshakeResponse)
 )

@@ -63,5 +63,5 @@ def _partition(ctx: RequestContext, key: PartitionKey, result: AckResult) -> Par
 
 # The response has a message, but ShareAcknowledgeRequest.getErrorResponse leaves it out.
 API: Api[ShareAcknowledgeRequest, ShareAcknowledgeResponse] = Api(
-    ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, top_level(ShareAcknowledgeResponse)
+    ApiKey.SHARE_ACKNOWLEDGE, handle, top_level(ShareAcknowledgeResponse)
 )

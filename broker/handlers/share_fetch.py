@@ -200,4 +200,4 @@ def _add_acknowledgements(response: ShareFetchResponse, acknowledged: Mapping[Pa
 
 
 # The response has a message, but ShareFetchRequest.getErrorResponse leaves it out.
-API: Api[ShareFetchRequest, ShareFetchResponse] = Api(ApiKey.SHARE_FETCH, (1, 2), handle, top_level(ShareFetchResponse))
+API: Api[ShareFetchRequest, ShareFetchResponse] = Api(ApiKey.SHARE_FETCH, handle, top_level(ShareFetchResponse))

@@ -51,7 +51,6 @@ def _topics(group: DescribedGroup) -> set[str]:
 
 API: Api[ShareGroupDescribeRequest, ShareGroupDescribeResponse] = Api(
     ApiKey.SHARE_GROUP_DESCRIBE,
-    (1, 1),
     handle,
     per_item(
         lambda request: request.group_ids,

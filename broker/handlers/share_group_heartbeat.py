@@ -31,5 +31,5 @@ async def handle(request: ShareGroupHeartbeatRequest, ctx: RequestContext) -> Sh
 
 
 API: Api[ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse] = Api(
-    ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), handle, top_level_with_message(ShareGroupHeartbeatResponse)
+    ApiKey.SHARE_GROUP_HEARTBEAT, handle, top_level_with_message(ShareGroupHeartbeatResponse)
 )

@@ -69,7 +69,6 @@ def _refused(group_id: str, error: KafkaError) -> DescribedGroup:
 
 API: Api[StreamsGroupDescribeRequest, StreamsGroupDescribeResponse] = Api(
     ApiKey.STREAMS_GROUP_DESCRIBE,
-    (0, 1),
     handle,
     per_item(lambda request: request.group_ids, _refused, lambda groups: StreamsGroupDescribeResponse(groups=groups)),
 )

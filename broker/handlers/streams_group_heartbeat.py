@@ -88,5 +88,5 @@ def refuse(
 
 
 API: Api[StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse] = Api(
-    ApiKey.STREAMS_GROUP_HEARTBEAT, (0, 1), handle, refuse
+    ApiKey.STREAMS_GROUP_HEARTBEAT, handle, refuse
 )

@@ -28,7 +28,6 @@ async def handle(
 
 API: Api[StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse] = Api(
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
-    (0, 0),
     handle,
     top_level_with_message(StreamsGroupTopologyDescriptionUpdateResponse),
 )

@@ -24,4 +24,4 @@ async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupRes
     return response
 
 
-API: Api[SyncGroupRequest, SyncGroupResponse] = Api(ApiKey.SYNC_GROUP, (0, 5), handle, top_level(SyncGroupResponse))
+API: Api[SyncGroupRequest, SyncGroupResponse] = Api(ApiKey.SYNC_GROUP, handle, top_level(SyncGroupResponse))

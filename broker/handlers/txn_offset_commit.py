@@ -107,4 +107,4 @@ def refuse(request: TxnOffsetCommitRequest, error: KafkaError, version: int) -> 
     return TxnOffsetCommitResponse(topics=[_answer(topic, topic.partitions, code) for topic in request.topics])
 
 
-API: Api[TxnOffsetCommitRequest, TxnOffsetCommitResponse] = Api(ApiKey.TXN_OFFSET_COMMIT, (0, 6), handle, refuse)
+API: Api[TxnOffsetCommitRequest, TxnOffsetCommitResponse] = Api(ApiKey.TXN_OFFSET_COMMIT, handle, refuse)

@@ -18,5 +18,5 @@ async def handle(request: UnregisterBrokerRequest, ctx: RequestContext) -> Unreg
 
 
 API: Api[UnregisterBrokerRequest, UnregisterBrokerResponse] = Api(
-    ApiKey.UNREGISTER_BROKER, (0, 0), handle, top_level_with_message(UnregisterBrokerResponse)
+    ApiKey.UNREGISTER_BROKER, handle, top_level_with_message(UnregisterBrokerResponse)
 )

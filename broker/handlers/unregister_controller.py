@@ -21,5 +21,5 @@ async def handle(request: UnregisterControllerRequest, ctx: RequestContext) -> U
 
 
 API: Api[UnregisterControllerRequest, UnregisterControllerResponse] = Api(
-    ApiKey.UNREGISTER_CONTROLLER, (0, 0), handle, top_level_with_message(UnregisterControllerResponse)
+    ApiKey.UNREGISTER_CONTROLLER, handle, top_level_with_message(UnregisterControllerResponse)
 )

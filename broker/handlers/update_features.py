@@ -43,5 +43,5 @@ def _update(each: FeatureUpdateKey, version: int) -> FeatureUpdate:
 
 
 API: Api[UpdateFeaturesRequest, UpdateFeaturesResponse] = Api(
-    ApiKey.UPDATE_FEATURES, (0, 2), handle, top_level_with_message(UpdateFeaturesResponse)
+    ApiKey.UPDATE_FEATURES, handle, top_level_with_message(UpdateFeaturesResponse)
 )

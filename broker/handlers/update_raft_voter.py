@@ -63,5 +63,5 @@ def _leader(ctx: RequestContext) -> CurrentLeader:
 
 
 API: Api[UpdateRaftVoterRequest, UpdateRaftVoterResponse] = Api(
-    ApiKey.UPDATE_RAFT_VOTER, (0, 0), handle, top_level(UpdateRaftVoterResponse)
+    ApiKey.UPDATE_RAFT_VOTER, handle, top_level(UpdateRaftVoterResponse)
 )

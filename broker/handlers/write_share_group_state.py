@@ -39,5 +39,5 @@ async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> W
 
 
 API: Api[WriteShareGroupStateRequest, WriteShareGroupStateResponse] = Api(
-    ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, _REQUESTS.refuse
+    ApiKey.WRITE_SHARE_GROUP_STATE, handle, _REQUESTS.refuse
 )

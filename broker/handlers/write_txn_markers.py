@@ -112,6 +112,4 @@ def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> 
     return WriteTxnMarkersResponse(_results(codes))
 
 
-API: Api[WriteTxnMarkersRequest, WriteTxnMarkersResponse] = Api(
-    ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse, removed=0
-)
+API: Api[WriteTxnMarkersRequest, WriteTxnMarkersResponse] = Api(ApiKey.WRITE_TXN_MARKERS, handle, refuse)

@@ -1,6 +1,7 @@
-"""The type of an API (key, versions, handler, error response), and the types of the stages around its handler."""
+"""The types of an API (key, versions, handler, error response), and of the stages around its handler."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from importlib import import_module
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from broker.request.answers import Answer
@@ -59,7 +60,7 @@ class FrameStage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Api(Generic[Request, Response_co]):
-    """One API: its key, its versions, its handler, and how it reports an error.
+    """One API: its key, its handler, and how it reports an error.
 
     ``refuse(request, error, version)`` builds the response with the error where this API has its error codes: at the
     top level, or on every item of the request (core 0.3.1). It answers unexpected failures, SASL gates and injected
@@ -67,9 +68,16 @@ class Api(Generic[Request, Response_co]):
     """
 
     key: ApiKey
-    versions: tuple[int, int]
     handle: Handler[Request, Response_co]
     refuse: Callable[[Request, KafkaError, int], Response_co]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedVersions:
+    """An API as a broker serves it: its versions, known without its handler."""
+
+    key: ApiKey
+    versions: tuple[int, int]
     listed: bool = True
     """Whether ApiVersions lists it (the telemetry APIs are served but not listed, core A.7)."""
     unstable: int | None = None
@@ -86,6 +94,12 @@ class Api(Generic[Request, Response_co]):
         """Return the lowest and the highest version that are served."""
         low, high = self.versions
         return low, self.unstable if unstable and self.unstable is not None else high
+
+    @property
+    def api(self) -> "AnyApi":
+        """Return its handler, from the file of its name, which the first call imports."""
+        api: AnyApi = import_module(f"broker.handlers.{self.key.name.lower()}").API
+        return api
 
 
 Refuse = Callable[[Request, KafkaError, int], Response_co]

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class ServedApi(Protocol):
-    """An API as its request is served: :class:`broker.request.api.Api`, whose handler gets the context."""
+    """The API of a request: :class:`broker.request.api.Api`, whose handler gets the context."""
 
     @property
     def key(self) -> ApiKey:
@@ -48,6 +48,15 @@ class ServedApi(Protocol):
     @property
     def refuse(self) -> Callable[[Any, KafkaError, int], Message | None]:
         """Build the response that carries an error, from the request, the error and the version."""
+        ...
+
+
+class ServedVersions(Protocol):
+    """An API that the broker serves: :class:`broker.request.api.ServedVersions`."""
+
+    @property
+    def key(self) -> ApiKey:
+        """Its API key."""
         ...
 
     @property
@@ -198,7 +207,7 @@ class RequestContext:
         node: Node,
         cluster: ClusterView,
         notes: RequestNotes | None = None,
-        apis: Sequence[ServedApi] = (),
+        apis: Sequence[ServedVersions] = (),
         request_bytes: int = 0,
     ) -> None:
         self.api, self.version, self.correlation_id, self.client_id = api, version, correlation_id, client_id

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
 from broker.coordination.coordinators import GROUP_TOPIC
-from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.coordination.group.responses import error_for_clients
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.runtime import Token
@@ -25,6 +23,8 @@ from protocol.scala import topic_partition_hash
 
 if TYPE_CHECKING:
     from broker.coordination.coordinators import GroupCoordinator
+    from broker.coordination.group.machine import GroupMachine
+    from broker.coordination.group.outcome_builder import GroupOutcome
 
 R = TypeVar("R")
 
@@ -171,7 +171,7 @@ def _hash_of_offsets_partition(partition: int) -> int:
     return topic_partition_hash((GROUP_TOPIC, partition))
 
 
-def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:
+def coordinator(group_id: str, ctx: RequestContext) -> "GroupMachine":
     """Return the group's coordinator on this broker, for read-only operations.
 
     Raises:

@@ -14,7 +14,6 @@ from broker.coordination.coordinators import (
     SHARE_TOPIC,
     TRANSACTION_TOPIC,
     Coordinators,
-    GroupCoordinator,
     ProducerIds,
     ShareCoordinator,
     TransactionCoordinator,
@@ -33,6 +32,7 @@ from storage.files import Files
 from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
     from broker.coordination.share_state.persister import Persister
 
 R = TypeVar("R", bound=Runtime[Any, Any])

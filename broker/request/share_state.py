@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from broker.coordination.coordinators import SHARE_TOPIC
-from broker.coordination.group.modern.share.context import Offsets
-from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.group.responses import error_for_clients
 from broker.coordination.share_state.machine import ShareMachine, ShareOutcome, StateWrite
 from broker.coordination.share_state.persister import (
@@ -28,6 +26,8 @@ from protocol.types import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
+    from broker.coordination.group.modern.share.context import Offsets
+    from broker.coordination.group.outcome_builder import InitializeShareState
 
 ATTEMPTS = 5
 """The number of attempts while the share coordinator is unavailable, loading, or does not know the partition yet.
@@ -146,7 +146,7 @@ class SharePersister:
 
 
 async def initialize_partitions(
-    persister: Persister, group_id: str, state_epoch: int, offsets: Offsets
+    persister: Persister, group_id: str, state_epoch: int, offsets: "Offsets"
 ) -> dict[UUID, dict[int, StateResult]]:
     """Create the state of share partitions with these start offsets, concurrently, as Kafka's persister does.
 
@@ -177,7 +177,7 @@ async def delete_partitions(
     return {topic_id: [next(results) for _ in of_topic] for topic_id, of_topic in indexes.items()}
 
 
-async def initialize_state(persister: Persister, runtime: "GroupCoordinator", effect: InitializeShareState) -> None:
+async def initialize_state(persister: Persister, runtime: "GroupCoordinator", effect: "InitializeShareState") -> None:
     """Perform the effect of a group coordinator, and submit the result to its machine (groups D.2 I2)."""
     results = await initialize_partitions(persister, effect.group_id, effect.state_epoch, effect.offsets)
     partitions = {topic_id: list(by_partition) for topic_id, by_partition in results.items()}

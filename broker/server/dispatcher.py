@@ -12,7 +12,16 @@ from typing import Any
 
 from broker.logs import Logger
 from broker.request.answers import Answer, Disconnect, Sending
-from broker.request.api import AnyApi, AnyHandler, ForField, FrameHandler, FrameStage, Middleware, ResponseStage
+from broker.request.api import (
+    AnyApi,
+    AnyHandler,
+    ForField,
+    FrameHandler,
+    FrameStage,
+    Middleware,
+    ResponseStage,
+    ServedVersions,
+)
 from broker.request.authentication import answer_raw_token, authenticate, new_gate
 from broker.request.connection import Connection
 from broker.request.context import ClusterView, Exchange, RequestContext
@@ -131,9 +140,9 @@ def unsupported_version(correlation_id: int, connection: Connection, versions: t
 class Dispatcher:
     """Answers the frames that arrive on one broker's connections."""
 
-    def __init__(self, node: Node, cluster: ClusterView, apis: Sequence[AnyApi], chain: Chain) -> None:
+    def __init__(self, node: Node, cluster: ClusterView, apis: Sequence[ServedVersions], chain: Chain) -> None:
         self._node, self._cluster, self._apis = node, cluster, apis
-        self._by_key: Mapping[int, AnyApi] = {int(api.key): api for api in apis}
+        self._by_key: Mapping[int, ServedVersions] = {int(api.key): api for api in apis}
         self._serve_frame = chain.around_frames(self._serve)
         self._held: asyncio.Event | None = None
         self._usual = cluster
@@ -145,13 +154,13 @@ class Dispatcher:
         return self._node
 
     def build_handlers(self, chain: Chain) -> None:
-        """Build the handler of every API from the stages of a chain, which has those that can act now.
+        """Build the handlers from the stages of a chain, which has those that can act now, each for its first request.
 
         A request that has reached its handler keeps the one with which it began; its response passes the stages that
         are there when it is known.
         """
-        self._handlers = {int(api.key): chain.around(api) for api in self._apis}
-        self._responses = chain.responses
+        self._chain, self._responses = chain, chain.responses
+        self._handlers: dict[int, tuple[AnyApi, AnyHandler]] = {}
 
     def hold(self, until: asyncio.Event, meanwhile: ClusterView) -> None:
         """Hold every request but ApiVersions until ``until`` is set; ApiVersions is answered from ``meanwhile``."""
@@ -192,8 +201,8 @@ class Dispatcher:
             header = decode_header(exchange.frame)
             if connection.gate is not None:
                 connection.gate.admit(header.api_key)
-            api = self._api_for(header, connection)
-            if api is None:
+            served = self._api_for(header, connection)
+            if served is None:
                 exchange.errors = (ErrorCode.UNSUPPORTED_VERSION,)
                 exchange.parts = unsupported_version(
                     header.correlation_id, connection, self._by_key[ApiKey.API_VERSIONS].versions
@@ -203,6 +212,7 @@ class Dispatcher:
         except BadFrame as error:
             raise Disconnect(str(error)) from error
         key, version, number = header.api_key, header.api_version, header.correlation_id
+        api, handle = self._handlers.get(key) or self._handler_of(served)
         ctx = RequestContext(
             api,
             version,
@@ -215,7 +225,7 @@ class Dispatcher:
             self._apis,
             len(exchange.frame),
         )
-        handle, gate = self._handlers[key], connection.gate
+        gate = connection.gate
         response = await (handle(request, ctx) if gate is None else authenticate(gate, request, ctx, handle))
         for stage in self._responses:
             response = stage(request, ctx, response)
@@ -227,7 +237,12 @@ class Dispatcher:
             return exchange.byte_fault.spoil(b"".join(parts))
         return Sending((b"".join(parts),), closes=True) if exchange.closes else parts
 
-    def _api_for(self, header: RequestHeader, connection: Connection) -> AnyApi | None:
+    def _handler_of(self, served: ServedVersions) -> tuple[AnyApi, AnyHandler]:
+        api = served.api
+        handler = self._handlers[int(api.key)] = api, self._chain.around(api)
+        return handler
+
+    def _api_for(self, header: RequestHeader, connection: Connection) -> ServedVersions | None:
         """Return the API that serves the request; ``None`` for an unknown version of ApiVersions (KIP-511)."""
         api = self._by_key.get(header.api_key)
         if api is None:

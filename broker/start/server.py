@@ -1,5 +1,7 @@
 """Serve a cluster: one process, one event loop."""
 
+from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +16,16 @@ from broker.settings.tables import BROKER
 from broker.start.runner import Announcement, run
 from broker.time.clock import PushedClock, soon
 from control_api.spelling import host_and_port
+
+_FIRST_CLIENT_MS = 100
+"""For so long after the start, a client that waited for it goes before what can wait. Ours."""
+_USUAL = (
+    *(f"broker.handlers.{name}" for name in ("metadata", "produce", "fetch", "list_offsets", "find_coordinator")),
+    "broker.coordination.group.machine",
+    *(f"broker.handlers.{name}" for name in ("join_group", "sync_group", "heartbeat", "offset_fetch", "offset_commit")),
+    *(f"broker.handlers.{name}" for name in ("leave_group", "init_producer_id", "create_topics", "delete_topics")),
+)
+"""What the requests of nearly every client need, in the order in which they come."""
 
 
 def serve(options: ServeOptions) -> int:
@@ -41,9 +53,17 @@ async def further(options: ServeOptions, clock: PushedClock, tasks: TaskGroup, *
 
 
 def afterwards() -> None:
-    """Set up the memory while clients connect: it takes some milliseconds."""
-    # A tenth of a second: after the first requests of a client that waits for the start.
-    soon(100, keep_freed_memory)
+    """Set up the memory, and import what usual requests need, while clients connect: it takes some milliseconds."""
+    soon(_FIRST_CLIENT_MS, keep_freed_memory)
+    soon(_FIRST_CLIENT_MS, partial(import_next, iter(_USUAL)))
+
+
+def import_next(modules: Iterator[str]) -> None:
+    """Import the next one; those behind it have later turns of the loop, so that requests go between."""
+    module = next(modules, None)
+    if module is not None:
+        import_module(module)
+        soon(1, partial(import_next, modules))
 
 
 def announcement(cluster: Cluster) -> Announcement:

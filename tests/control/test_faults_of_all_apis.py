@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.errors import ErrorCode
@@ -49,7 +49,7 @@ def kafka(broker_with: BrokerWith) -> Server:
     return broker_with(topics=["t:1"], settings=SETTINGS)
 
 
-def request_of(api: AnyApi, topic_id: UUID | None) -> Any:
+def request_of(api: ServedVersions, topic_id: UUID | None) -> Any:
     """A valid request of the API whose response does not wait."""
     values: dict[str, Any] = {"acks": 1, "session_timeout_ms": 10_000, "client_software_name": "walk"}
     values |= {"client_software_version": "1", "session_epoch": -1, "replica_id": -1, "mechanism": "PLAIN"}
@@ -62,7 +62,7 @@ def request_of(api: AnyApi, topic_id: UUID | None) -> Any:
 class Walk:
     """One API of a server, with one request for each fault."""
 
-    def __init__(self, kafka: Server, api: AnyApi) -> None:
+    def __init__(self, kafka: Server, api: ServedVersions) -> None:
         self.kafka, self.api = kafka, api
         self.version = api.versions[1]
         reported = kafka.wire().call(ApiKey.METADATA, 12, sample(MetadataRequest))

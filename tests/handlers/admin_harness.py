@@ -36,6 +36,7 @@ from storage.files import MemoryFiles
 from storage.log.context import LogContext
 from storage.log_dir import LogDir
 from tests.replicated_log import ReplicatedInMemory
+from tests.versions import SERVED
 
 START_MS = 1_700_000_000_000
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -219,7 +220,7 @@ class AdminStage:
         connection: Connection | None = None,
     ) -> Any:
         """The answer of the handler, or of ``refuse`` where it raises, as a client reads it in that version."""
-        number = api.versions[1] if version is None else version
+        number = SERVED[api.key].versions[1] if version is None else version
         frame = encode_request(api.key, number, 7, "test", request)[4:]
         header = decode_header(frame)
         ctx = StagedContext(

@@ -19,6 +19,7 @@ from broker.settings import BrokerSettings, ConfigResourceType
 from broker.time.clock import ManualClock
 from protocol.log_records.metadata import MetadataCodec
 from tests.replicated_log import ReplicatedInMemory
+from tests.versions import SERVED
 
 TOPIC, BROKER, LOGGER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER
 METRICS, GROUP = ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP
@@ -91,7 +92,7 @@ class Context:
         cluster = SimpleNamespace(image=self.machine.image, metadata=self.metadata, clock=self.clock, partitions={})
         ctx = DeniedContext(
             api,
-            api.versions[1] if version is None else version,
+            SERVED[api.key].versions[1] if version is None else version,
             correlation_id=1,
             client_id="test",
             connection=Connection("c", "PLAINTEXT", "127.0.0.1", 1),

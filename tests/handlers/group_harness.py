@@ -6,11 +6,11 @@ them.
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from broker.cluster.group_topics import GroupTopics, own_setting
-from broker.coordination.coordinators import Coordinators, GroupCoordinator, ShareCoordinator
+from broker.coordination.coordinators import Coordinators, ShareCoordinator
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
@@ -34,6 +34,10 @@ from protocol.log_records import share_state as share_codec
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.replicated_log import ReplicatedInMemory
+
+if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
+
 
 START_MS = 1_700_000_000_000
 SHARDS = 2
@@ -118,7 +122,7 @@ class Stage:
         self.foo = self.topic("foo", 3)
         self.bar = self.topic("bar", 1)
 
-    def coordinate(self, index: int, *, load: bool = True) -> GroupCoordinator:
+    def coordinate(self, index: int, *, load: bool = True) -> "GroupCoordinator":
         """Lead a partition of the offsets topic."""
         machine = GroupMachine(
             self.settings,
@@ -134,7 +138,7 @@ class Stage:
             runtime.load()
         return runtime
 
-    def _perform(self, runtime: GroupCoordinator, effect: InitializeShareState) -> None:
+    def _perform(self, runtime: "GroupCoordinator", effect: InitializeShareState) -> None:
         """Have the state of share partitions created, in a later turn of the loop."""
         self.tasks.append(asyncio.ensure_future(initialize_state(self.persister, runtime, effect)))
 
@@ -170,7 +174,7 @@ class Stage:
         """As :meth:`broker.request.node.Node.coordinating_partition`."""
         return partition_for(key, len(self.logs))
 
-    def group_coordinator(self, group_id: str) -> GroupCoordinator:
+    def group_coordinator(self, group_id: str) -> "GroupCoordinator":
         """As :meth:`broker.request.node.Node.group_coordinator`."""
         shard = self.coordinators.groups.get(partition_for(group_id, len(self.logs)))
         if shard is None:

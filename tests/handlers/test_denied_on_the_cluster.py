@@ -53,7 +53,7 @@ OPERATIONS = (AclOperation.ALTER, AclOperation.DESCRIBE, AclOperation.ALTER_CONF
 
 def api_of(key: ApiKey) -> AnyApi:
     """The API with this key."""
-    return next(api for api in APIS if api.key == key)
+    return next(served.api for served in APIS if served.key == key)
 
 
 def errors(answer: Any) -> set[tuple[int, str | None]]:

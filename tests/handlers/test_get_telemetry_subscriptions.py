@@ -17,6 +17,7 @@ from protocol.messages.get_telemetry_subscriptions import (
 )
 from protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from tests.handlers.admin_harness import AdminStage
+from tests.versions import SERVED
 
 ME = UUID(int=77)
 METRICS = 16
@@ -44,7 +45,7 @@ async def test_TEL_01_without_subscriptions_a_client_has_nothing_to_push() -> No
     assert (answer.push_interval_ms, answer.requested_metrics) == (300_000, ())
     assert (answer.accepted_compression_types, answer.telemetry_max_bytes) == ((4, 3, 1, 2), 1_048_576)
     assert answer.delta_temporality is True
-    assert API.listed is False
+    assert SERVED[API.key].listed is False
 
 
 async def test_a_client_without_an_id_gets_one() -> None:

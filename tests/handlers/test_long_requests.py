@@ -29,6 +29,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.handlers.admin_harness import AdminStage
 from tests.handlers.group_harness import Stage
+from tests.versions import SERVED
 
 MANY = 40
 NAMES = [f"n{number}" for number in range(MANY)]
@@ -78,7 +79,7 @@ async def test_others_are_served_between_two_entries(
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    await stage().ask(api, request_, api.versions[1])
+    await stage().ask(api, request_, SERVED[api.key].versions[1])
     ended = True
     await beside
     assert turns >= MANY - 1

@@ -12,6 +12,7 @@ from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscripti
 from protocol.messages.push_telemetry import PushTelemetryRequest
 from protocol.records.compression import compress
 from tests.handlers.admin_harness import AdminStage
+from tests.versions import SERVED
 
 ME = UUID(int=77)
 OK, INVALID, THROTTLED = ErrorCode.NONE, ErrorCode.INVALID_REQUEST, ErrorCode.THROTTLING_QUOTA_EXCEEDED
@@ -50,7 +51,7 @@ async def test_TEL_02_TEL_03_one_push_per_interval() -> None:
     assert await pushed(stage, number, terminating=True) is OK
     stage.cluster.clock.advance(INTERVAL_MS)
     assert [await pushed(stage, number, terminating=True), await pushed(stage, number)] == [INVALID, INVALID]
-    assert API.listed is False
+    assert SERVED[API.key].listed is False
 
 
 async def test_a_client_that_terminated_may_go_on_after_its_first_refused_push() -> None:

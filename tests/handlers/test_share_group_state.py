@@ -26,6 +26,7 @@ from protocol.messages.read_share_group_state import ReadShareGroupStateRequest
 from protocol.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from protocol.messages.write_share_group_state import WriteShareGroupStateRequest
 from tests.handlers.group_harness import Stage
+from tests.versions import SERVED
 
 DENIED = [(AclOperation.CLUSTER_ACTION, "kafka-cluster")]
 
@@ -111,10 +112,10 @@ REQUESTS: list[tuple[AnyApi, Any]] = [
 @pytest.mark.parametrize(("api", "request_of"), REQUESTS, ids=[api.key.title for api, _ in REQUESTS])
 async def test_brokers_alone_may_ask(stage: Stage, api: AnyApi, request_of: Any) -> None:
     """Each partition is refused without CLUSTER_ACTION, and without a coordinator here."""
-    refused = only(await stage.ask(api, request_of(stage.foo), api.versions[1], DENIED))
+    refused = only(await stage.ask(api, request_of(stage.foo), SERVED[api.key].versions[1], DENIED))
     assert refused.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     stage.coordinators.share_states.clear()
-    refused = only(await stage.ask(api, request_of(stage.foo), api.versions[1]))
+    refused = only(await stage.ask(api, request_of(stage.foo), SERVED[api.key].versions[1]))
     rpc = {
         "InitializeShareGroupState": "initialize",
         "DeleteShareGroupState": "delete",

@@ -19,6 +19,7 @@ from protocol.messages.write_txn_markers import (
 )
 from tests.handlers.test_end_txn import opened
 from tests.handlers.transaction_harness import Stage
+from tests.versions import SERVED
 
 ALTER = (AclOperation.ALTER, "kafka-cluster")
 
@@ -198,6 +199,6 @@ async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
 )
 def test_a_refusal_is_put_wherever_the_api_has_errors(api: Any, request_: Any) -> None:
     """Each API has its own shape of an error (core 0.3.1)."""
-    answer = api.refuse(request_, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), api.versions[1])
+    answer = api.refuse(request_, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), SERVED[api.key].versions[1])
     assert "UNKNOWN_SERVER_ERROR" in repr(answer)
     assert repr(answer).count("UNKNOWN_SERVER_ERROR") == (1 if api is list_transactions.API else 2)

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.handlers import APIS
-from broker.request.api import AnyApi
+from broker.request.api import ServedVersions
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.items import KINDS, Selection, cut, items_of, mentions, request_level, response_level
@@ -40,7 +40,7 @@ def letters(kinds: frozenset[str]) -> str:
 
 
 @pytest.mark.parametrize("api", [api for api in APIS if api.key.title in EXPECTED], ids=lambda api: api.key.title)
-def test_the_topics_groups_and_ids_of_each_api_are_found(api: AnyApi) -> None:
+def test_the_topics_groups_and_ids_of_each_api_are_found(api: ServedVersions) -> None:
     """The table was read from Kafka's schemas; an API that is not in it yet gets a line."""
     kinds = letters(request_level(api.key).kinds), letters(response_level(api.key).kinds)
     assert kinds == EXPECTED[api.key.title]
@@ -102,7 +102,7 @@ def test_a_resource_is_a_topic_by_its_type() -> None:
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.key.title)
-def test_an_empty_request_mentions_nothing(api: AnyApi) -> None:
+def test_an_empty_request_mentions_nothing(api: ServedVersions) -> None:
     """Looking for a topic in it does not fail either."""
     request = message_class(api.key, "Request")()
     assert not mentions(request_level(api.key), request, Selection("t", 0, "g", "x"))

@@ -14,6 +14,7 @@ from protocol.messages.share_fetch import PartitionData as SharePartitionData
 from protocol.types import Message
 from proxy.frames import journal_parts, refusal_of
 from tests.scenarios.core.batches import batch
+from tests.versions import SERVED
 from tests.wire import header
 
 HEAD = 61
@@ -57,6 +58,6 @@ def test_a_refusal_is_that_of_a_broker() -> None:
     _, high = known_versions(ApiKey.API_VERSIONS) or (0, 0)
     connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1)
     refusal = refusal_of(bytearray(header(ApiKey.API_VERSIONS, high + 1)))
-    assert b"".join(refusal or ()) == b"".join(unsupported_version(7, connection, API.versions))
+    assert b"".join(refusal or ()) == b"".join(unsupported_version(7, connection, SERVED[API.key].versions))
     others = [header(ApiKey.API_VERSIONS, high), header(ApiKey.METADATA, 99), header(999, 0), b"\0\x12\0\x63"]
     assert [refusal_of(bytearray(each)) for each in others] == [None] * len(others)

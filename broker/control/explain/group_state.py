@@ -5,14 +5,13 @@ One sentence each, with the cause, since when, whose it is, when it ends by itse
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from broker.control.groups import assignment_of, pending_offsets
 from broker.control.request import ControlRequest
 from broker.control.share_groups import share_partitions
 from broker.control.watched import Watched
-from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import join_timer, member_timer, sync_timer
 from broker.coordination.group.classic.states import State
@@ -28,6 +27,10 @@ from broker.steering.timelines.group_events import SENTENCES, GroupEvent, GroupH
 from control_api.answers.groups import PendingOffset
 from control_api.times import local_time
 from protocol.consumer_protocol import subscribed_topics
+
+if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
+
 
 _DELAY = "group.initial.rebalance.delay.ms"
 _SECOND_MS = 1000
@@ -100,7 +103,7 @@ _OFFSET_EVENTS = frozenset(reason.kind for reason in (OFFSET_LOWERED, *OFFSETS_G
 class GroupState:
     """A group with its coordinator: what its members wait for now."""
 
-    def __init__(self, request: ControlRequest, group: Group, coordinator: GroupCoordinator) -> None:
+    def __init__(self, request: ControlRequest, group: Group, coordinator: "GroupCoordinator") -> None:
         self._request, self._group, self._coordinator = request, group, coordinator
         self._cluster, self._id = request.cluster, str(group.group_id)
 

@@ -12,7 +12,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from broker.coordination.coordinators import GROUP_TOPIC, GroupCoordinator, TransactionCoordinator
+from broker.coordination.coordinators import GROUP_TOPIC, TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.runtime import State
@@ -27,6 +27,7 @@ from protocol.log_records.transaction import TopicPartition
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
     from broker.time.timers import Timer
 
 

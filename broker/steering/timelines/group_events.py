@@ -7,7 +7,7 @@ from typing import NamedTuple
 from broker.coordination.group.classic.states import ALL_JOINED, REBALANCE_BEGUN
 from broker.coordination.group.events import DEPARTURES, OFFSETS_GONE, UNLOADED
 from broker.coordination.group.modern.consumer.states import NEW_EPOCH
-from broker.coordination.group.modern.share.group import REASONS, State
+from broker.coordination.group.modern.share.states import REASONS, State
 from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
 from broker.steering.timelines.events import RequestEvent
 from protocol.apis import ApiKey

@@ -8,7 +8,7 @@ kept. Events are in memory only, within the limits of the event log; old rebalan
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from broker.coordination.group import rules
 from broker.coordination.group.events import (
@@ -19,10 +19,7 @@ from broker.coordination.group.events import (
     OFFSETS_EXPIRED,
     SESSION_EXPIRED,
 )
-from broker.coordination.group.group import Group
-from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.epochs import JOINING
-from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.coordination.reasons import STEERING, Refusal, StateChange
 from broker.coordination.runtime import State as Running
 from broker.request.api import AnyHandler, ForField, Middleware
@@ -51,6 +48,11 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.items import items_of, response_level
 from protocol.log_records.group import OffsetCommit
 from protocol.paths import errors
+
+if TYPE_CHECKING:
+    from broker.coordination.group.group import Group
+    from broker.coordination.group.machine import GroupMachine
+    from broker.coordination.group.outcome_builder import GroupOutcome
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -103,8 +105,8 @@ class GroupTimelines:
 
     def on_applied(
         self,
-        machine: GroupMachine,  # noqa: ARG002
-        outcome: GroupOutcome,
+        machine: "GroupMachine",  # noqa: ARG002
+        outcome: "GroupOutcome",
         replaced: Sequence[None],  # noqa: ARG002
         cause: object | None,
     ) -> None:
@@ -126,7 +128,7 @@ class GroupTimelines:
             if is_departure(event) or is_unloading(event):
                 _put(self._departures, (change.name, event.member_id), event)
 
-    def on_refused(self, machine: GroupMachine, error: KafkaError, cause: object | None) -> None:  # noqa: ARG002
+    def on_refused(self, machine: "GroupMachine", error: KafkaError, cause: object | None) -> None:  # noqa: ARG002
         """Keep the refusal until the response is known: a fault may change the error that the client gets."""
         if id(cause) in self._refusals:
             self._refusals[id(cause)] = error
@@ -291,7 +293,7 @@ def _action_of(request: Any, key: ApiKey) -> str | None:
     return JOIN if request.member_epoch == JOINING else LEAVE
 
 
-def _group(ctx: RequestContext, name: str) -> Group | None:
+def _group(ctx: RequestContext, name: str) -> "Group | None":
     try:
         runtime = ctx.node.group_coordinator(name)
     except KafkaError:

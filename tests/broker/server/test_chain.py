@@ -61,7 +61,7 @@ async def test_messages_pass_the_middleware_outermost_first() -> None:
     for_one = {ApiKey.HEARTBEAT: named("heartbeat", passed)}
     for_another = {ApiKey.FETCH: named("fetch", passed)}
     chain = Chain(messages=(named("a", passed), for_one, for_another, named("b", passed)))
-    handler = chain.around(Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse))
+    handler = chain.around(Api(ApiKey.HEARTBEAT, handle, refuse))
     response = await handler(HeartbeatRequest("g", 1, "m"), context())
     assert response == HeartbeatResponse()
     assert passed == ["a>", "heartbeat>", "b>", "<b", "<heartbeat", "<a"]
@@ -74,7 +74,7 @@ async def test_middleware_for_a_field_is_passed_by_requests_with_a_value_in_it(
     """A request without one reaches the handler all the same."""
     passed: list[str] = []
     chain = Chain(messages=({ApiKey.HEARTBEAT: ForField("group_id", named("a", passed))},))
-    handler = chain.around(Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse))
+    handler = chain.around(Api(ApiKey.HEARTBEAT, handle, refuse))
     response = await handler(HeartbeatRequest(group_id, 1, "m"), context())
     assert (response, passed) == (HeartbeatResponse(), expected)
 

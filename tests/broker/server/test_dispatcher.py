@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from broker.request.answers import Disconnect, NeverAnswer
-from broker.request.api import AnyApi, Api
+from broker.request.api import AnyApi, Api, ServedVersions
 from broker.request.connection import Connection
 from broker.request.context import RequestContext, RequestNotes
 from broker.server.dispatcher import Chain, Dispatcher, answer_errors
@@ -40,15 +40,28 @@ def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> Heartb
     return HeartbeatResponse(throttle_time_ms=version, error_code=error.code)
 
 
+class Served(ServedVersions):
+    """An API of a test, with its handler."""
+
+    def __init__(self, versions: tuple[int, int], api: AnyApi) -> None:
+        super().__init__(api.key, versions)
+        self._api = api
+
+    @property
+    def api(self) -> AnyApi:
+        """The API with its handler."""
+        return self._api
+
+
 class Bench:
     """A dispatcher that serves Heartbeat 1 to 3 with this handler, ApiVersions 0 to 4, and more."""
 
-    def __init__(self, handle: Handle, *more: AnyApi) -> None:
+    def __init__(self, handle: Handle, *more: Served) -> None:
         async def no_versions(_request: object, _ctx: RequestContext) -> None: ...
 
         apis = [
-            Api(ApiKey.HEARTBEAT, (1, 3), handle, refuse),
-            Api(ApiKey.API_VERSIONS, (0, 5), no_versions, refuse),
+            Served((1, 3), Api(ApiKey.HEARTBEAT, handle, refuse)),
+            Served((0, 5), Api(ApiKey.API_VERSIONS, no_versions, refuse)),
             *more,
         ]
         self.journal = Journal()
@@ -224,7 +237,7 @@ async def test_a_fault_that_was_asked_for_may_answer_never() -> None:
         raise NeverAnswer
 
     bench = Bench(never)
-    bench.dispatcher._handlers[ApiKey.HEARTBEAT] = never
+    bench.dispatcher._handlers[ApiKey.HEARTBEAT] = Api(ApiKey.HEARTBEAT, never, refuse), never
     with pytest.raises(NeverAnswer):
         await bench.heartbeat()
     assert bench.outcomes == ["never answered"]
@@ -253,8 +266,8 @@ async def test_an_answer_that_cannot_be_written_is_an_error_of_the_api() -> None
     def refuse(_request: Message, error: KafkaError, _version: int) -> Message:
         return DescribeConfigsResponse(results=[DescribeConfigsResult(error.code, texts[-1], 2, "n")])
 
-    api: AnyApi = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse)
-    bench = Bench(served, api)
+    api: AnyApi = Api(ApiKey.DESCRIBE_CONFIGS, handle, refuse)
+    bench = Bench(served, Served((1, 4), api))
     for version in (1, 4):
         frame = encode_request(ApiKey.DESCRIBE_CONFIGS, version, 77, "me", DescribeConfigsRequest([]))[4:]
         texts[1:] = ["short"]

@@ -5,9 +5,10 @@ from dataclasses import field
 from uuid import UUID
 
 from broker.coordination.group.modern.context import ModernContext, report_transition
-from broker.coordination.group.modern.share.group import REASONS, ShareGroup, State
+from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.member import ShareMember
 from broker.coordination.group.modern.share.state_partitions import SharePartitions
+from broker.coordination.group.modern.share.states import REASONS, State
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable
-from enum import StrEnum
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
 from broker.coordination.group.modern.group import ModernGroup
 from broker.coordination.group.modern.share.member import Partitions, ShareMember, read_partitions
 from broker.coordination.group.modern.share.state_partitions import SharePartitions, read_state
+from broker.coordination.group.modern.share.states import State
 from broker.coordination.group.rules import SHARE_COMMIT, SHARE_HEARTBEAT
-from broker.coordination.reasons import Reason, Refusal
+from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.share_group import (
@@ -26,21 +26,6 @@ from protocol.log_records.share_group import (
 
 FIRST_EPOCH = 1
 """Epoch of a new group (before 4.3 it was 0)."""
-_KIP = "KIP-932"
-
-
-class State(StrEnum):
-    """A state of a share group, by its name in the protocol (Kafka's ``ShareGroupState``)."""
-
-    EMPTY = "Empty"
-    STABLE = "Stable"
-
-
-REASONS = {
-    State.EMPTY: Reason("all members have left", "groups D.1 S1", _KIP),
-    State.STABLE: Reason("a new epoch", "groups D.1 S5", _KIP),
-}
-"""State -> the reason for which a group enters it, or begins an epoch in it."""
 
 
 class ShareGroup(ModernGroup[ShareMember]):
