@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.librdkafka import QUIET
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"
@@ -163,10 +164,8 @@ KINDS = {
 
 
 def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that is free now, and that no other run of the benchmarks gets meanwhile."""
+    return free_ports(1)[0]
 
 
 def answers(port: int) -> bool:

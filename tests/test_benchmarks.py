@@ -1,5 +1,7 @@
 """The runner of the benchmarks: how the time of a run is shared among its rows."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from benchmarks import runner
 from benchmarks.neighbours import Neighbours
 from benchmarks.row import Figure, FreshRow, Scale, Values
-from benchmarks.targets import KINDS, Kind
+from benchmarks.targets import KINDS, ROOT, Kind, free_port
+from tests import ports
 
 TAKES_S = 20.0
 
@@ -48,3 +51,19 @@ def test_each_row_has_a_round_where_the_time_is_short(monkeypatch: pytest.Monkey
     """The first rows leave to the later ones what these need."""
     assert rounds(monkeypatch, 0.0) == [3, 3, 1, 0]
     assert rounds(monkeypatch, TAKES_S) == [3, 2, 1, 1]
+
+
+def test_two_runs_at_once_get_different_ports() -> None:
+    """The second one gets a port of the first only when that has ended, also if no server listens on it yet."""
+    port = free_port()
+    code = f"from tests import ports; ports._candidates = iter(range({port - ports.LOWEST}, ports.COUNT)); "
+    code += "print(*ports.free_ports(1))"
+    command = [sys.executable, "-c", code]
+
+    def of_second_run() -> int:
+        return int(subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120, check=True).stdout)
+
+    assert of_second_run() > port
+    while ports._reservations:
+        ports._reservations.pop().close()
+    assert of_second_run() == port
