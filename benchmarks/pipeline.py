@@ -1,4 +1,4 @@
-"""Measures the pipeline: decoder, data sources in Spark, audits, export and load, next to Spark's own source.
+"""Measures the pipeline: decoder, data sources in Spark next to its own, and commands with and without Spark.
 
     python -m benchmarks.pipeline [--quick] [--rounds 5] [--records 1000000] [--large 10000000] [--write]
 
@@ -10,6 +10,7 @@ Exit code 1: a goal was missed.
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from benchmarks.decoder import GOALS, millions
 from benchmarks.machine import description
+from benchmarks.processors import used_s
 from benchmarks.report import BEGIN_PIPELINE, END, write_page
 from benchmarks.targets import ROOT
 from pipeline.reading import read_segments
@@ -30,6 +32,10 @@ from understudy.java import find_java
 
 PAGE = ROOT / "docs" / "inside" / "benchmarks.md"
 BATCHES_LISTED, BATCHES_AUDITED = 100_000, 1_000_000
+_ENGINES = ("1000000", "0")
+"""Megabytes above which Spark works: this process, Spark."""
+_LOOKS_S = 0.1
+"""Ours: often enough for the processor time of what is about to end."""
 Taken = Mapping[str, Mapping[int, list[tuple[float, float]]]]
 """Row -> size -> (wall-clock seconds, seconds of processor time) of each round."""
 
@@ -50,7 +56,6 @@ ROWS = (
     Goal("ready", "the same of a Python source that has ready-made Arrow: Spark's own part"),
     Goal("connector", "the same by Spark's own Kafka source from a running Understudy, `local[1]`"),
     Goal("batches", "`kafka_batches`, count, `local[2]`", most_s=1),
-    Goal("audit", "audit, all checks of a directory, `local[2]`", most_s=20),
     Goal("export", "export, `local[2]`", least=3e5),
     Goal("load", "load into a directory, `local[2]`", least=5e5),
 )
@@ -64,7 +69,7 @@ def write_directories(folder: Path, sizes: list[int], batches: tuple[int, int]) 
     listed, audited = batches
     fill(folder / f"batches-{listed}", Filling(listed * 10, partitions=4, per_batch=10))
     filling = Filling(audited * 3, partitions=8, per_batch=3, value_bytes=60, transactions=50)
-    fill(folder / f"audited-{audited}", filling)
+    fill(folder / f"audited-{audited * 3}", filling)
 
 
 def decoded(folder: Path, sizes: list[int], rounds: int) -> list[tuple[str, float, float]]:
@@ -104,17 +109,46 @@ def measured(group: str, folder: Path, rounds: int, connector: str) -> Taken:
     return {row: {int(size): taken for size, taken in sizes.items()} for row, sizes in rows.items()}
 
 
-def audit_command(folder: Path) -> float:
-    """Return the seconds of the whole command, including the start of Java and Spark."""
-    command = [sys.executable, "-m", "understudy", "audit", str(folder), "--master", "local[2]", "--quiet"]
-    begun = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begun
+def timed(*arguments: object) -> tuple[float, float]:
+    """Return what a whole command takes, by the clock and of processor time of all its processes, in seconds."""
+    command = [sys.executable, "-m", "understudy", *map(str, arguments), "--master", "local[2]", "--quiet"]
+    begun, used = time.perf_counter(), 0.0
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            used = max(used, used_s(process.pid))
+            time.sleep(_LOOKS_S)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed")
+    return time.perf_counter() - begun, used
 
 
-def table(
-    taken: Taken, decoder: list[tuple[str, float, float]], audited: int, command_s: float
-) -> tuple[list[str], bool]:
+def compared(folder: Path, names: list[str], rounds: int) -> list[str]:
+    """Return a table of whole commands, by this process and by Spark in turn, by the best rounds of each."""
+    lines = [
+        "", "| the whole command, its start included | records | this process | Spark, `local[2]` | ratio |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name in names:
+        out, loaded = folder / "out", folder / "loaded-by-command"
+        for verb, arguments, target in (
+            ("audit", (folder / name,), None),
+            ("export", (folder / name, out), out),
+            ("load", (out, "--to", loaded), loaded),
+        ):
+            taken: dict[str, list[tuple[float, float]]] = {megabytes: [] for megabytes in _ENGINES}
+            for _ in range(rounds):
+                for megabytes, seconds in taken.items():
+                    if target is not None:
+                        shutil.rmtree(target, ignore_errors=True)
+                    seconds.append(timed(verb, *arguments, "--spark-above", megabytes))
+            (here_s, here_used_s), (spark_s, spark_used_s) = map(min, taken.values())
+            ratio = f"{spark_s / here_s:.1f} by the clock, {spark_used_s / here_used_s:.1f} of processor time"
+            here, spark = f"{here_s:.1f} s ({here_used_s:.1f})", f"{spark_s:.1f} s ({spark_used_s:.1f})"
+            lines.append(f"| {verb} of `{name}` | {int(name.rpartition('-')[2]):,} | {here} | {spark} | {ratio} |")
+    return lines
+
+
+def table(taken: Taken, decoder: list[tuple[str, float, float]]) -> tuple[list[str], bool]:
     """Return the lines of the table, and whether every goal is met."""
     lines = ["| | size | goal | median | best round | processor time per million |", "|---|---|---|---|---|---|"]
     met = True
@@ -134,8 +168,6 @@ def table(
                 goal_text = "" if row.least is None else f"{row.least / 1e6:g} M/s"
                 cells = (goal_text, f"{size / seconds / 1e6:.2f} M/s", f"{size / best / 1e6:.2f} M/s")
             lines.append(f"| {row.title} | {size:,} | {cells[0]} | **{cells[1]}** | {cells[2]} | {per_million} |")
-    lines.append(f"| `understudy audit`, the whole command with its start, `local[2]` | {audited:,} | "
-                 f"| **{command_s:.1f} s** | | |")  # fmt: skip
     return lines, met
 
 
@@ -184,12 +216,12 @@ def main() -> None:
             **measured("local2", folder, options.rounds, ""),
             **measured("local1", folder, options.rounds, connector),
         }
-        command_s = audit_command(folder / f"audited-{batches[1]}")
-    lines, met = table(taken, decoder, batches[1], command_s)
+        commands = compared(folder, [f"audited-{batches[1] * 3}", *(f"records-{size}" for size in sizes)], 2)
+    lines, met = table(taken, decoder)
     more, grows = ratios(taken)
     keys = ("processors", "memory", "system", "Python", "load average at the start")
     head = ["", *(f"* {key}: {machine[key]}" for key in keys), ""]
-    text = "\n".join([*head, *lines, *more, ""])
+    text = "\n".join([*head, *lines, *more, *commands, ""])
     if options.write:
         write_page(PAGE, f"{BEGIN_PIPELINE}\n{text}{END}")
     print(text)

@@ -20,11 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.processors import used_s
 from benchmarks.ready import Ready
-from pipeline.audits.findings import ask_all, totals
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from pipeline.session import session
-from pipeline.spark_reader import SparkReader
 from pipeline.transfer import export as exporting
 from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Manifest, Store
@@ -130,23 +126,6 @@ class Group:
 
         self.measure("load", size, load, make, rounds)
 
-    # --- auditing ----------------------------------------------------------------------------------------------------
-
-    def audit(self, batches: int, path: Path, rounds: int) -> None:
-        """Run all checks on a valid directory."""
-
-        def ask() -> None:
-            tables = DuckTables(str(path), None, SparkReader(lambda: self.spark.sparkContext))
-            tables.register()
-            findings = ask_all(tables.engine, chosen())
-            counted = totals(tables.engine)
-            tables.forget()
-            _equal([finding.check.name for finding in findings], [])
-            if counted["batches"] < batches:
-                raise AssertionError(f"{counted} of {batches} batches")
-
-        self.measure("audit", batches, ask, rounds=rounds)
-
 
 def as_a_user(cores: int) -> SparkSession:
     """Create a session as in docs/tables-and-export.md, with Spark's default Java settings."""
@@ -186,7 +165,7 @@ def local1(group: Group) -> None:
 
 
 def local2(group: Group) -> None:
-    """Run the rows of two cores: copying, listing batches, audits."""
+    """Run the rows of two cores: copying, listing batches."""
     for size, path in directories(group.folder, "records"):
         rounds = min(2, group.rounds) if size > FEW else group.rounds
         out = group.folder / f"export-{size}"
@@ -195,8 +174,6 @@ def local2(group: Group) -> None:
         shutil.rmtree(out)
     for count, path in directories(group.folder, "batches"):
         group.batches(count, path)
-    for count, path in directories(group.folder, "audited"):
-        group.audit(count, path, min(3, group.rounds))
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     options.add_argument("source", metavar="DIR|BOOTSTRAP", help="a data directory, or HOST:PORT of a running cluster")
     options.add_argument("out", metavar="OUT", help="a folder, or a URI such as s3://bucket/copy")
     choices(options)
-    spark_command.spark_above(options, "256")
+    spark_command.spark_above(options)
     options.add_argument(
         "--producers", action="store_true", help="also export producer ids, sequences, aborted records and markers"
     )

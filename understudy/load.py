@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("source", metavar="IN", help="an export: a folder or a URI")
     parser.add_argument("--to", metavar="DIR|BOOTSTRAP", required=True, help="a data directory, or HOST:PORT")
     choices(parser)
-    spark_command.spark_above(parser, "256")
+    spark_command.spark_above(parser)
     parser.add_argument("--codec", default="none", help="none, gzip, snappy, lz4 or zstd (default none)")
     parser.add_argument("--speed", metavar="FACTOR", help="produce at this multiple of the original pace")
     parser.add_argument(

@@ -84,11 +84,11 @@ def serve(directory: str) -> Iterator[str]:
         server.stop()
 
 
-def spark_above(parser: Parser, default: str = "where it is faster") -> None:
+def spark_above(parser: Parser) -> None:
     """Add the option of the commands that need Spark for large inputs only."""
     parser.add_argument(
         "--spark-above", metavar="MB", type=int,
-        help=f"start Spark if the files are larger than this (0: always; default: {default})",
+        help="start Spark if the files are larger than this (0: always; default: where it is faster)",
     )  # fmt: skip
 
 

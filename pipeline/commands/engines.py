@@ -1,4 +1,4 @@
-"""Chooses who decodes the files of a command: this process, or Spark."""
+"""Chooses who reads the files of a command: this process, or Spark."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pipeline.amounts import Amount, amount_of
 from pipeline.audits.engine import EngineError
@@ -17,20 +17,32 @@ from pipeline.rendering.text import last_line
 if TYPE_CHECKING:
     from pipeline.duck.reader import Reader
 
-DEFAULT_MB: Final = 256
-"""Exports and loads above this size use Spark, unless the command line has another limit."""
+_SMALL_MB: Final = 256
+"""Below this size no line is printed, and no file is opened to estimate the time: this process is faster."""
 _MB: Final = 1 << 20
 _DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
-_PER_GB_S, _PER_BATCH_S, _PER_RECORD_S, _PER_JOURNAL_GB_S = 0.6, 2.5e-6, 4e-7, 25.0
-"""Processor time by which this process decodes: bytes of logs, batches, records if they are needed, journals.
 
-Estimates of ours, of which only the ratio decides.
-"""
-_START_S: Final = 6.0
-"""Time that Spark takes to start, with its first Python workers, less what this process decodes in the meantime.
 
-An estimate of ours.
-"""
+class Rates(NamedTuple):
+    """Processor time of one core for bytes of logs, batches and records, and of Spark's start, in seconds.
+
+    Estimates of ours, of which only the ratio decides.
+    """
+
+    per_gb_s: float
+    per_batch_s: float
+    per_record_s: float
+    start_s: float
+
+
+BATCHES: Final = Rates(per_gb_s=0.5, per_batch_s=1.8e-6, per_record_s=0, start_s=6)
+RECORDS: Final = Rates(per_gb_s=0.5, per_batch_s=3e-6, per_record_s=4e-7, start_s=6)
+"""Decoding, without the records or with them. While Spark starts its first Python workers, this process decodes."""
+EXPORTED: Final = Rates(per_gb_s=1.4, per_batch_s=2.8e-6, per_record_s=1.3e-6, start_s=10)
+LOADED: Final = Rates(per_gb_s=0.5, per_batch_s=0, per_record_s=9e-7, start_s=10)
+"""Reading logs and writing Parquet files, and the other way round. A session with Spark's SQL takes longer to start."""
+_PER_JOURNAL_GB_S: Final = 25.0
+"""As in `Rates`."""
 _FREE_GB, _FREE_PER_CORE_GB = 2.5, 0.5
 """Memory of a local Spark session: ours, for its Java and each Python worker, with some to spare."""
 
@@ -40,7 +52,7 @@ def is_small(arguments: Mapping[str, Any], paths: Sequence[str]) -> bool:
     if not arguments["master"].startswith("local"):
         return False
     most = arguments["spark_above"]
-    limit = (DEFAULT_MB if most is None else int(most)) * _MB
+    limit = (_SMALL_MB if most is None else int(most)) * _MB
     return sum(_size(path) for path in paths) <= limit if limit else False
 
 
@@ -51,34 +63,38 @@ def _size(path: str) -> int:
     return sum(each.size for each in files_below(location) if each.location.path.endswith(_DATA))
 
 
-def seconds_of(amount: Amount, *, records: bool) -> float:
-    """Return the time that one core takes to decode this."""
-    seconds = amount.log_bytes / 1e9 * _PER_GB_S + amount.batches * _PER_BATCH_S
-    return seconds + records * amount.records * _PER_RECORD_S + amount.journal_bytes / 1e9 * _PER_JOURNAL_GB_S
+def seconds_of(amount: Amount, rates: Rates) -> float:
+    """Return the time that one core takes for this."""
+    seconds = amount.log_bytes / 1e9 * rates.per_gb_s + amount.batches * rates.per_batch_s
+    return seconds + amount.records * rates.per_record_s + amount.journal_bytes / 1e9 * _PER_JOURNAL_GB_S
 
 
-def suits_spark(seconds: float, cores: int, free_gb: float) -> bool:
+def suits_spark(seconds: float, cores: int, free_gb: float, start_s: float) -> bool:
     """Return whether a local Spark session has the memory, and is done in less than two thirds of the time."""
     # Two thirds, as the estimate is rough and Spark needs far more memory.
-    return free_gb >= _FREE_GB + _FREE_PER_CORE_GB * cores and _START_S + seconds / cores < seconds * 2 / 3
+    return free_gb >= _FREE_GB + _FREE_PER_CORE_GB * cores and start_s + seconds / cores < seconds * 2 / 3
 
 
-def is_left_to_spark(arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, *, records: bool) -> bool:
-    """Return whether Spark decodes these files, and print the reason unless they are small."""
+def is_left_to_spark(
+    arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, rates: Rates, amount: Amount | None = None
+) -> bool:
+    """Return whether Spark does this, and print the reason unless it is small; `amount`: what is there, if known."""
     if not arguments["master"].startswith("local"):
         return True
     if arguments["spark_above"] is not None:
         return not is_small(arguments, paths)
-    if sum(_size(path) for path in paths) <= DEFAULT_MB * _MB:
+    if is_small(arguments, paths):
         return False
-    amount, cores, free_gb = amount_of(paths), cores_of(arguments["master"]), free_bytes() / 1e9
-    seconds = seconds_of(amount, records=records)
-    chosen = suits_spark(seconds, cores, free_gb) and importlib.util.find_spec("pyspark") is not None
+    amount, cores, free_gb = amount or amount_of(paths), cores_of(arguments["master"]), free_bytes() / 1e9
+    seconds = seconds_of(amount, rates)
+    is_better = suits_spark(seconds, cores, free_gb, rates.start_s)
+    chosen = is_better and importlib.util.find_spec("pyspark") is not None
     here, there = ("this process", "--spark-above 1000000"), ("Spark", "--spark-above 0")
     (who, _), other = (there, here) if chosen else (here, there)
-    data = f"about {amount.batches:,} batches with {amount.records:,} records in {amount.total_bytes / 1e9:.1f} GB"
+    batches = f"{amount.batches:,} batches with " if amount.batches else ""
+    data = f"about {batches}{amount.records:,} records in {amount.total_bytes / 1e9:.1f} GB"
     machine = f"{seconds:.0f} s of one core; {cores} cores and {free_gb:.0f} GB of memory are free"
-    progress.note(f"{data}: {who} decodes them ({machine}; to choose {': '.join(other)})")
+    progress.note(f"{data}: {who} reads them ({machine}; to choose {': '.join(other)})")
     return chosen
 
 
@@ -108,7 +124,7 @@ def reader_for(
     arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress, *, records: bool = False
 ) -> "Reader":
     """Return who decodes these files, with all records or without: this process or a Spark session."""
-    if not is_left_to_spark(arguments, paths, progress, records=records):
+    if not is_left_to_spark(arguments, paths, progress, RECORDS if records else BATCHES):
         from pipeline.duck.reader import LocalReader  # noqa: PLC0415 - it brings DuckDB
 
         return LocalReader()
@@ -121,9 +137,12 @@ def reader_for(
     return SparkReader(lambda: context(prepare, arguments["master"]), meantime=is_here)
 
 
-def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, needs_sql: bool) -> Any:
-    """Return a Spark session to export or load these files; None if they are small and no SQL is needed."""
-    if not needs_sql and is_small(arguments, [path]):
+def session_for(
+    arguments: Mapping[str, Any], path: str, progress: Progress, rates: Rates, amount: Amount | None = None, *,
+    needs_sql: bool,
+) -> Any:  # fmt: skip
+    """Return a Spark session to export or load these files; None if this process does it, which has no SQL."""
+    if not needs_sql and not is_left_to_spark(arguments, [path], progress, rates, amount):
         return None
     register = arguments["enter_spark"](sources=True)
     from pipeline.session import session  # noqa: PLC0415 - it brings Spark

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipeline.audits.engine import EngineError
-from pipeline.commands.engines import engine_errors, session_for
+from pipeline.commands.engines import EXPORTED, engine_errors, session_for
 from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.live.asking import LiveCluster
@@ -130,7 +130,7 @@ def copied(
     configs: Mapping[str, Any] | None = None,
 ) -> Manifest:  # fmt: skip
     """Run the export of a directory."""
-    spark = session_for(arguments, source, progress, needs_sql=choice.needs_sql)
+    spark = session_for(arguments, source, progress, EXPORTED, needs_sql=choice.needs_sql)
     progress.show("copying ...")
     return export.export(
         spark,

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pipeline.amounts import Amount
 from pipeline.audits.engine import EngineError
-from pipeline.commands.engines import engine_errors, session_for
+from pipeline.commands.engines import LOADED, engine_errors, session_for
 from pipeline.commands.export import choice_of
 from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.locations import reachable
@@ -52,7 +53,8 @@ def main(arguments: Mapping[str, Any]) -> int:
         if is_bootstrap(arguments["to"]):  # report an unreachable address before Spark starts
             Cluster(arguments["to"], security=security).close()
         with engine_errors(), tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
-            spark = session_for(arguments, arguments["source"], progress, needs_sql=choice.needs_sql)
+            amount = Amount(sum(each.bytes for each in manifest.files), records=manifest.records)
+            spark = session_for(arguments, arguments["source"], progress, LOADED, amount, needs_sql=choice.needs_sql)
             if choice.changes_records:
                 progress.show("choosing records ...")
                 store, manifest = export.chosen(spark, store, manifest, choice, folder)

@@ -14,7 +14,17 @@ from pipeline.audits.findings import Finding, ask_all
 from pipeline.audits.logs import logs_of
 from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.commands import engines
-from pipeline.commands.engines import cores_of, is_left_to_spark, is_small, seconds_of, suits_spark
+from pipeline.commands.engines import (
+    BATCHES,
+    EXPORTED,
+    LOADED,
+    RECORDS,
+    cores_of,
+    is_left_to_spark,
+    is_small,
+    seconds_of,
+    suits_spark,
+)
 from pipeline.commands.progress import LINE_EVERY_S, Progress
 from pipeline.conformance import run
 from pipeline.duck.dialect import in_duckdb
@@ -268,27 +278,31 @@ def test_a_filled_directory_is_sound(tmp_path: Path, transactions: int) -> None:
 def test_spark_decodes_what_takes_one_core_long(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """If there are cores and memory for it. The line names the amount, the memory, and the option for the other way."""
     large = Amount(log_bytes=200 << 30, batches=100_000_000, records=10**9)
-    assert seconds_of(large, records=True) > seconds_of(large, records=False) > 300
-    assert suits_spark(300, cores=2, free_gb=16)
-    assert not suits_spark(300, cores=2, free_gb=2)
-    assert not suits_spark(300, cores=1, free_gb=16)
-    assert not suits_spark(30, cores=2, free_gb=16)
+    assert seconds_of(large, EXPORTED) > seconds_of(large, RECORDS) > seconds_of(large, BATCHES) > 250
+    assert suits_spark(300, 2, 16, BATCHES.start_s)
+    assert not suits_spark(300, 2, 2, BATCHES.start_s), "the memory"
+    assert not suits_spark(300, 1, 16, BATCHES.start_s), "the cores"
+    assert not suits_spark(30, 2, 16, BATCHES.start_s), "its start"
+    assert suits_spark(37, 2, 16, BATCHES.start_s)
+    assert not suits_spark(37, 2, 16, LOADED.start_s), "a session with SQL takes longer"
     assert [cores_of(master) for master in ("local", "local[3]", "local[2,4]")] == [1, 3, 2]
     arguments = {"master": "local[2]", "spark_above": None}
     progress = Progress(quiet=False)
     fill(tmp_path / "data", Filling(1000))
-    assert not is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
+    assert not is_left_to_spark(arguments, [str(tmp_path)], progress, BATCHES)
     assert capsys.readouterr().err == "", "what is small is not worth a line"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "DEFAULT_MB", 0)
-        assert not is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
-        line = capsys.readouterr().err
-        assert line.startswith("about 13 batches with 1,040 records in 0.0 GB: this process decodes them (")
-        assert line.endswith("GB of memory are free; to choose Spark: --spark-above 0)\n")
-        patch.setattr(engines, "seconds_of", lambda _amount, *, records: 1000.0 + records)
+        patch.setattr(engines, "_SMALL_MB", 0)
         patch.setattr(engines, "free_bytes", lambda: 16 * 10**9)
-        assert is_left_to_spark(arguments, [str(tmp_path)], progress, records=False)
-        assert "2 cores and 16 GB of memory are free; to choose this process: --spark-above" in capsys.readouterr().err
+        assert not is_left_to_spark(arguments, [str(tmp_path)], progress, BATCHES)
+        line = capsys.readouterr().err
+        assert line.startswith("about 13 batches with 1,040 records in 0.0 GB: this process reads them (")
+        assert line.endswith("2 cores and 16 GB of memory are free; to choose Spark: --spark-above 0)\n")
+        assert is_left_to_spark(arguments, [str(tmp_path)], progress, LOADED, Amount(10**9, records=10**8))
+        assert capsys.readouterr().err == (
+            "about 100,000,000 records in 1.0 GB: Spark reads them (90 s of one core; "
+            "2 cores and 16 GB of memory are free; to choose this process: --spark-above 1000000)\n"
+        )
 
 
 def test_a_long_command_reports_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
