@@ -5,10 +5,12 @@ Each record has a number, which is looked up in another service; a record withou
 
 import asyncio
 import logging
+import time
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 log = logging.getLogger(__name__)
+REQUEST_TIMEOUT_S = 5
 
 
 class Copier(ConsumerRebalanceListener):
@@ -19,11 +21,12 @@ class Copier(ConsumerRebalanceListener):
         self.transaction = asyncio.Lock()
         self.rebalances = 0
         self.committed = {}  # by the last transaction
+        self.looked_up_s = self.took_s = 0.0  # when the last look-up ended, and what Kafka took since then
         self.producer = self.create_producer()
         self.consumer = self.create_consumer()
 
     def create_producer(self, **settings):
-        settings = {"transactional_id": "copier", "request_timeout_ms": 5_000} | settings
+        settings = {"transactional_id": "copier", "request_timeout_ms": REQUEST_TIMEOUT_S * 1_000} | settings
         return AIOKafkaProducer(bootstrap_servers=self.servers, **settings)
 
     def create_consumer(self, **settings):
@@ -58,15 +61,27 @@ class Copier(ConsumerRebalanceListener):
             await self.producer.stop()
 
     async def copy_next(self):
+        self.check_no_request_is_late()
         batches = await self.consumer.getmany(timeout_ms=300)
         rebalances = self.rebalances
         async with self.transaction:
             if batches and rebalances == self.rebalances:  # otherwise they may be another member's by now
+                self.looked_up_s = time.monotonic()
                 try:
                     await self.copy(batches)
                 except OSError as error:  # of the other service; a KafkaError ends this instance: the next is like new
                     log.warning("aborted: %r", error)
                     self.rewind(batches)
+                self.took_s = time.monotonic() - self.looked_up_s
+
+    def check_no_request_is_late(self):
+        """End this instance if the last transaction took so long that aiokafka has repeated a request of it.
+
+        The first one may still arrive: a late EndTxn ends the next transaction of this epoch in its midst (KIP-890);
+        a late TxnOffsetCommit has older offsets. The next instance has another epoch.
+        """
+        if self.took_s >= REQUEST_TIMEOUT_S:
+            raise RuntimeError(f"Kafka took {self.took_s:.1f} s for a transaction")
 
     async def copy(self, batches):
         async with self.producer.transaction():
@@ -89,7 +104,10 @@ class Copier(ConsumerRebalanceListener):
             number = int(record.value)
         except ValueError:
             return record.value, [("error", b"not a number")]
-        return await self.look_up(number), []
+        try:
+            return await self.look_up(number), []
+        finally:
+            self.looked_up_s = time.monotonic()
 
     def rewind(self, batches):
         """Read again what the aborted transaction had read."""
@@ -107,10 +125,11 @@ class Copier(ConsumerRebalanceListener):
         The next transaction cannot begin before; it is aborted.
         """
         if self.committed:
+            began_s = time.monotonic()
             await self.producer.begin_transaction()
             await self.producer.send_offsets_to_transaction(self.committed, "copiers")
             await self.producer.abort_transaction()
-            self.committed = {}
+            self.committed, self.took_s = {}, max(self.took_s, time.monotonic() - began_s)
 
     async def on_partitions_assigned(self, assigned):
         pass

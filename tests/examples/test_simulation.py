@@ -45,6 +45,11 @@ def test_the_right_copier_has_no_finding() -> None:
     assert "2 seeds, 0 with findings" in right_one("1-2")
 
 
+def test_the_right_copier_is_not_harmed_by_a_late_commit() -> None:
+    """In seed 1384, a commit that was repeated arrives in the middle of a later transaction."""
+    assert "1 seed, 0 with findings" in right_one("1384-1384")
+
+
 def test_mistakes_are_found() -> None:
     """In one of the first seeds, by the promise that each breaks."""
     assert "without an outcome in out" in finding(MISTAKES["DoesNotRewind"], [1])
