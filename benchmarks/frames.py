@@ -15,14 +15,14 @@ from protocol.records.records import Record, build_batch
 _CLIENT = "rdkafka"
 
 
-def produce(topic: str, *, records: int, size: int) -> bytes:
+def produce(topic: str, *, records: int, size: int, version: int = 10) -> bytes:
     """Build a Produce request with one batch for partition 0, acks=all."""
     now_ms, values = time.time_ns() // 1_000_000, payloads.lines(size)
     batch_records = [
         Record(index, now_ms + index // 500, None, values[index % len(values)]) for index in range(records)
     ]
     data = TopicProduceData(topic, [PartitionProduceData(0, bytes(build_batch(batch_records)))])
-    return encode_request(ApiKey.PRODUCE, 10, 1, _CLIENT, ProduceRequest(None, -1, 30_000, [data]))
+    return encode_request(ApiKey.PRODUCE, version, 1, _CLIENT, ProduceRequest(None, -1, 30_000, [data]))
 
 
 def fetch(topic_id: UUID, *, offset: int, max_wait_ms: int = 500) -> bytes:
