@@ -1,5 +1,6 @@
 """Serve a cluster: one process, one event loop."""
 
+import gc
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
@@ -61,7 +62,9 @@ def afterwards() -> None:
 def import_next(modules: Iterator[str]) -> None:
     """Import the next one; those behind it have later turns of the loop, so that requests go between."""
     module = next(modules, None)
-    if module is not None:
+    if module is None:
+        gc.freeze()  # as at the start: what an import makes stays alive
+    else:
         import_module(module)
         soon(1, partial(import_next, modules))
 

@@ -1,9 +1,12 @@
 """When a server imports what serves HTTP, and what else can wait."""
 
 import asyncio
+import gc
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +15,7 @@ import pytest
 from benchmarks.inside import until
 from broker.control import server
 from broker.handlers import APIS
+from broker.start import server as start
 from broker.time.clock import turns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,3 +71,18 @@ def test_a_server_imports_at_its_start_only_what_each_server_needs() -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "['broker.handlers']\n"
+
+
+def test_what_usual_clients_need_is_imported_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in a turn of the loop of its own; the group coordinator is among them."""
+    later: list[Callable[[], object]] = []
+    names: list[str] = []
+    monkeypatch.setattr(start, "soon", lambda _delay_ms, call: later.append(call))
+    monkeypatch.setattr(start, "import_module", lambda name: names.append(import_module(name).__name__))
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    start.import_next(iter(start._USUAL))
+    while later:
+        assert len(later) == 1
+        later.pop()()
+    assert names == list(start._USUAL)
+    assert "broker.coordination.group.machine" in names
