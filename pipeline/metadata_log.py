@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from pipeline.directory import Partition
-from pipeline.locations import Location, read_file
-from pipeline.metadata_snapshots import snapshots
+from pipeline.locations import Location, files_below, read_file
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Query, record_schema
 from pipeline.replicas import find_partitions
@@ -17,6 +16,7 @@ from pipeline.schemas import STATE_RECORDS
 from pipeline.state import decode_all_state, read_record
 from protocol.log_records.quorum import is_whole, snapshot_values
 from protocol.records.errors import RecordsError
+from storage.quorum_files import metadata_snapshot
 
 TOPIC: Final = "__cluster_metadata"
 _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), (TOPIC,), mode="skip")
@@ -42,7 +42,8 @@ def read_snapshot(end: int, location: Location) -> list[dict[str, Any]]:
 
 def newest_snapshot(folder: Location) -> Snapshot | None:
     """Return the newest readable snapshot in the directory of a metadata log."""
-    for end, location in snapshots(folder):
+    located = {metadata_snapshot(entry.location.name): entry.location for entry in files_below(folder)}
+    for (end, _), location in sorted(((key, place) for key, place in located.items() if key), reverse=True):
         with suppress(OSError, RecordsError):
             return Snapshot(end, location, read_snapshot(end, location))
     return None
