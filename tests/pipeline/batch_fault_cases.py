@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from protocol.log_records import group
 from protocol.records.batch import BATCH_HEADER_SIZE
 from protocol.records.records import ControlType, Record, build_batch, build_marker, control_key
 from tests.pipeline.fault_files import T0_MS, Planting, Shelf, restamped
@@ -41,6 +42,7 @@ FIELDS: Mapping[str, tuple[str, dict[str, int]]] = {
     ),
     "producer-id-below-none": ("producer-fields", {"producer_id": -2}),
     "producer-epoch-without-id": ("producer-fields", {"producer_epoch": 1}),
+    "producer-epoch-of-no-client": ("producer-fields", {"producer_epoch": 0}),
     "sequence-without-id": ("producer-fields", {"base_sequence": 1}),
     "producer-id-without-epoch": ("producer-fields", {"producer_id": 600, "base_sequence": 0}),
     "producer-id-without-sequence": ("producer-fields", {"producer_id": 601, "producer_epoch": 0}),
@@ -140,6 +142,17 @@ PLANTS.update(
         "marker-not-transactional": _marker("marker-malformed", attributes=CONTROL),
     }
 )
+
+
+@plant
+def producer_epoch_in_an_internal_topic(where: Planting, topic: str) -> Places:
+    """As KafkaJS writes it into other topics; no client writes into this one."""
+    where.shelf(topic).data(3)
+    offsets = where.shelf("__consumer_offsets", cleanup_policy="compact")
+    at, commit = offsets.next_offset, group.OffsetCommit(topic, topic, 0, 1, commit_timestamp_ms=where.tick())
+    record = Record(at, where.tick(), *group.encode(commit))
+    offsets.raw(build_batch([record], producer_epoch=0, base_sequence=0, partition_leader_epoch=0))
+    return {"producer-fields": {("__consumer_offsets", 0, at)}}
 
 
 @plant
