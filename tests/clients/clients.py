@@ -135,7 +135,7 @@ def rust_binary(name: str, package: str = ".") -> Sequence[str]:
     return [str(built / "debug" / name)]
 
 
-RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", lambda: rust_binary("interop"), tuple(STEPS)),)
+RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", lambda: rust_binary("exam"), *INTEROP),)
 
 # ---------------------------------------------------------------- transactions
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
-use rdkafka::message::Message as _;
+use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{json, Value};
 
@@ -36,13 +36,17 @@ pub fn create(c: &Command) -> Result<BaseConsumer, Failure> {
     Ok(config.create()?)
 }
 
-pub fn assign(consumer: &BaseConsumer, c: &Command) -> Answer {
+fn places(c: &Command, field: &str) -> Result<TopicPartitionList, Failure> {
     let mut list = TopicPartitionList::new();
-    for each in c.list("partitions") {
+    for each in c.list(field) {
         let offset = Offset::Offset(each.number("offset"));
         list.add_partition_offset(each.text("topic"), each.number("partition") as i32, offset)?;
     }
-    consumer.assign(&list)?;
+    Ok(list)
+}
+
+pub fn assign(consumer: &BaseConsumer, c: &Command) -> Answer {
+    consumer.assign(&places(c, "partitions")?)?;
     Ok(Value::Null)
 }
 
@@ -53,6 +57,11 @@ pub fn subscribe(consumer: &BaseConsumer, c: &Command) -> Answer {
 
 fn text(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(|bytes| String::from_utf8_lossy(bytes).into())
+}
+
+fn headers(message: &BorrowedMessage<'_>) -> Vec<(String, Option<String>)> {
+    let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
+    headers.map(|each| (each.key.to_string(), text(each.value))).collect()
 }
 
 /// Takes all that has arrived.
@@ -69,7 +78,8 @@ pub fn poll(consumer: &BaseConsumer, c: &Command) -> Value {
         match consumer.poll(wait) {
             Some(Ok(message)) => records.push(json!({
                 "topic": message.topic(), "partition": message.partition(), "offset": message.offset(),
-                "key": text(message.key()), "value": text(message.payload()).unwrap_or_default(),
+                "key": text(message.key()), "value": text(message.payload()),
+                "timestamp": message.timestamp().to_millis(), "headers": headers(&message),
             })),
             Some(Err(error)) => {
                 if let Failure::Refused(error) = error.into() {
@@ -96,7 +106,12 @@ pub fn seek(consumer: &BaseConsumer, c: &Command) -> Answer {
     Ok(Value::Null)
 }
 
-pub fn commit_offsets(consumer: &BaseConsumer) -> Answer {
-    consumer.commit_consumer_state(CommitMode::Sync)?;
+pub fn commit_offsets(consumer: &BaseConsumer, c: &Command) -> Answer {
+    let offsets = places(c, "offsets")?;
+    if offsets.count() > 0 {
+        consumer.commit(&offsets, CommitMode::Sync)?;
+    } else {
+        consumer.commit_consumer_state(CommitMode::Sync)?;
+    }
     Ok(Value::Null)
 }

@@ -57,6 +57,15 @@ impl Command {
         self.0[field].as_i64().unwrap_or_default()
     }
 
+    pub fn optional_number(&self, field: &str) -> Option<i64> {
+        self.0[field].as_i64()
+    }
+
+    /// The name and value of a header, which is a list of the two.
+    pub fn pair(&self) -> (&str, Option<&str>) {
+        (self.0[0].as_str().unwrap_or_default(), self.0[1].as_str())
+    }
+
     /// A number that may be missing: then there is no limit.
     pub fn limit(&self, field: &str) -> usize {
         self.0[field].as_u64().map_or(usize::MAX, |number| number as usize)

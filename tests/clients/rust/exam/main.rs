@@ -1,5 +1,6 @@
 //! rust-rdkafka as a driver of `understudy exam`.
 
+mod administration;
 mod consumers;
 mod kit;
 mod producers;
@@ -7,8 +8,6 @@ mod producers;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -23,6 +22,7 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(50);
 struct RustRdkafka {
     producers: HashMap<String, Producer>,
     consumers: HashMap<String, BaseConsumer>,
+    altered: administration::Altered,
 }
 
 fn main() {
@@ -73,10 +73,9 @@ impl Library for RustRdkafka {
             "poll" => self.reader(c).map(|m| consumers::poll(m, c)),
             "assignment" => self.reader(c).and_then(consumers::assignment),
             "seek" => self.reader(c).and_then(|m| consumers::seek(m, c)),
-            "commit_offsets" => self.reader(c).and_then(consumers::commit_offsets),
-            "create_topic" => create_topic(c),
+            "commit_offsets" => self.reader(c).and_then(|m| consumers::commit_offsets(m, c)),
             "close" => self.close(c.text("name")),
-            _ => return None,
+            _ => return administration::carry_out(name, c, &mut self.altered),
         })
     }
 }
@@ -145,18 +144,4 @@ impl From<KafkaError> for Failure {
         };
         refusal(class, name, &error.to_string())
     }
-}
-
-fn create_topic(c: &Command) -> Answer {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
-        .set("bootstrap.servers", c.text("bootstrap_servers"))
-        .set_log_level(RDKafkaLogLevel::Emerg)
-        .create()?;
-    let topic = NewTopic::new(c.text("topic"), c.number("partitions") as i32, TopicReplication::Fixed(-1));
-    let options = AdminOptions::new().operation_timeout(Some(c.timeout())).request_timeout(Some(c.timeout()));
-    for made in runtime.block_on(admin.create_topics([&topic], &options))? {
-        made.map_err(|(_, code)| Failure::from(KafkaError::Global(code)))?;
-    }
-    Ok(Value::Null)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::{KafkaError, KafkaResult};
-use rdkafka::message::{DeliveryResult, Message as _};
+use rdkafka::message::{DeliveryResult, Header, Headers as _, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer as _, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use serde_json::Value;
@@ -59,11 +59,19 @@ impl Producer {
     pub fn send(&self, c: &Command) -> Answer {
         for each in c.list("records") {
             let id = each.number("id") as usize;
-            let key = each.optional("key");
+            let (key, value) = (each.optional("key"), each.optional("value"));
             let mut record = BaseRecord::<str, str, usize>::with_opaque_to(c.text("topic"), id)
-                .partition(each.number("partition") as i32)
-                .payload(each.text("value"));
-            record.key = key.as_deref();
+                .partition(each.number("partition") as i32);
+            (record.key, record.payload, record.timestamp) =
+                (key.as_deref(), value.as_deref(), each.optional_number("timestamp"));
+            let mut headers = OwnedHeaders::new();
+            for header in each.list("headers") {
+                let (key, value) = header.pair();
+                headers = headers.insert(Header { key, value });
+            }
+            if headers.count() > 0 {
+                record = record.headers(headers);
+            }
             self.outcomes().sent();
             // Refused at once: in a transaction that has failed already.
             if let Err((error, _)) = self.0.send(record) {
