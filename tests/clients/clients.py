@@ -8,13 +8,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.clients import kafka_test_tools, script, tools
 from tests.clients.drivers import HERE, Driver, Play, UnavailableError, command, java_classes, with_driver
 from tests.clients.observed import Report
 from tests.clients.steps import LOAD_STEPS, STEPS, TOOL_STEPS
-from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, Target, kafka_libs
+from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, ROOT, Target, kafka_libs
 from tests.clients.transactions import script as transactions
 from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
 
@@ -56,21 +57,27 @@ def compile_java(libs: Path, name: str, *packages: str) -> str:
     return f"{libs}/*:{java_classes(CACHE / 'build' / 'java' / name, libs, files)}"
 
 
-def _java(version: str, suffix: str, main_class: str, steps: Iterable[str]) -> Driver:
-    name = f"kafka-clients-{version}{suffix}"
-
-    def build() -> Sequence[str]:
-        packages = {"interop", main_class.split(".", maxsplit=1)[0]}
-        return ["java", *JVM, "-cp", compile_java(CACHE / "java" / f"clients-{version}", name, *packages), main_class]
-
-    return Driver(name, ("javac", "mvn"), "java", build, tuple(steps))
+def java_driver(version: str) -> Sequence[str]:
+    """Build the driver in Java of that version of kafka-clients; the command that starts it."""
+    libs = CACHE / "java" / f"clients-{version}"
+    command([ROOT / "tools" / "fetch_kafka.sh", libs, "clients", version])
+    folder = ROOT / "tests" / "exam" / "drivers" / "java"
+    sources = [*(folder / "exam").glob("*.java")]
+    if version >= "4":  # the first release with share groups
+        sources += (folder / "share").glob("*.java")
+    classes = java_classes(CACHE / "build" / "exam" / "java" / version, libs, sources)
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+    return ["java", *JVM[:-1], quiet, "-cp", f"{classes}:{libs}/*", "exam.Driver"]
 
 
 def _kafka_tools(libs: Sequence[str], target: Target, topic: str, _: int) -> Report:
     return tools.play(libs[0], target.bootstrap, target.brokers, topic)
 
 
-JAVA = tuple(_java(version, "", "interop.Driver", STEPS) for version in JAVA_VERSIONS)
+JAVA = tuple(
+    Driver(f"kafka-clients-{version}", ("javac", "mvn"), "java", partial(java_driver, version), *INTEROP)
+    for version in JAVA_VERSIONS
+)
 KAFKA_TOOLS = (
     Driver("kafka-tools-4.3.1", ("java", "mvn"), "kafka", lambda: [str(kafka_libs())], tuple(TOOL_STEPS), _kafka_tools),
 )
@@ -163,9 +170,8 @@ def _streams(version: str) -> Driver:
 TRANSACTIONS = (
     *(
         replace(each, name=f"{each.name}-transactions", steps=TRANSACTIONAL[0], play=TRANSACTIONAL[1])
-        for each in (*PYTHON, KAFKAJS)
+        for each in (*PYTHON, *JAVA, KAFKAJS)
     ),
-    *(_java(version, "-transactions", "transactions.Transactions", TRANSACTION_STEPS) for version in JAVA_VERSIONS),
     _go("franz-go-transactions", "franz", TRANSACTIONAL),
     Driver(
         "kafka-test-tools-4.3.1",

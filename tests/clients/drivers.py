@@ -95,7 +95,7 @@ def with_driver(play: Callable[[AnyDriver, str, int, str, int], Report]) -> Call
 class Played:
     """What one run printed: each step's line by its name, how long building and running took, and all in its order.
 
-    ``reported`` holds the steps and the calls before each; of a program that plays by itself, where ``OBSERVE`` is set.
+    ``reported`` holds the steps and the calls before each; of a program that plays by itself, the steps.
     """
 
     lines: dict[str, dict[str, Any]]
@@ -158,7 +158,7 @@ def missing(driver: Driver) -> list[str]:
     return [tool for tool in driver.tools if shutil.which(tool) is None]
 
 
-def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int = 0, **environment: str) -> Played:
+def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int = 0) -> Played:
     """Build the driver and run it against the cluster, on a topic of its own, or of that name."""
     if absent := missing(driver):
         raise UnavailableError(f"{driver.name} needs {', '.join(absent)}: tests/clients/setup.sh toolchains")
@@ -178,7 +178,6 @@ def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int 
         done = subprocess.run(
             arguments,
             cwd=ROOT,
-            env={**os.environ, **environment},
             capture_output=True,
             text=True,
             timeout=RUN_TIMEOUT_S,
@@ -189,9 +188,7 @@ def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int 
         stdout, stderr = (_text(each) for each in (expired.stdout, expired.stderr))
         stderr += f"\nkilled after {RUN_TIMEOUT_S} s"
     lines = [json.loads(line) for line in stdout.splitlines() if line.startswith('{"step"')]
-    reported = [json.loads(line) for line in stdout.splitlines() if line.startswith(('{"step"', '{"call"'))]
-    times = (built - began, time.monotonic() - built)
-    return Played({line["step"]: line for line in lines}, stderr, *times, reported)
+    return Played({line["step"]: line for line in lines}, stderr, built - began, time.monotonic() - built, lines)
 
 
 def _text(output: str | bytes | None) -> str:

@@ -1,8 +1,8 @@
 """What a library observes: each call of a script, with what came back or was raised, and the step that it belongs to.
 
 ``tests/differential/clients.py`` compares those of two clusters. What depends on timing is noted so that timing does
-not show: calls that are repeated until they show something count once, and of what a member reads, each partition's
-first offset is noted.
+not show: calls that are repeated until they show something count once, and what a member of a group reads meanwhile
+is left to the steps, which judge it.
 """
 
 import dataclasses
@@ -16,9 +16,8 @@ from understudy.exam.driver import NotSupported
 T = TypeVar("T")
 FACTORIES = {"join", "source", "transactor"}
 """Calls that return something to be observed as well."""
-READING = {"poll"}
-NOT_OBSERVED = {"assigned"}
-"""Which member has which partition is the assignor's draw of member ids."""
+NOT_OBSERVED = {"assigned", "poll"}
+"""Which member has which partition is the assignor's draw of member ids; what a poll returns is timing."""
 
 
 class Report:
@@ -68,7 +67,6 @@ class Observed:
 
     def __init__(self, inner: Any, name: str, report: Report) -> None:
         self._inner, self._name, self._report = inner, name, report
-        self._read: dict[int, int] = {}  # partition -> the first offset that was read
 
     def __getattr__(self, call: str) -> Any:
         """Wrap a method so that its result is noted; return anything else as it is."""
@@ -78,21 +76,12 @@ class Observed:
         return lambda *arguments, **more: self._called(call, attribute, arguments, more)
 
     def _called(self, call: str, work: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
-        if call == "close" and self._read:
-            self._report.call(
-                f"{self._name}.read", {"first": {index: self._read[index] for index in sorted(self._read)}}
-            )
         arguments = tuple(argument._inner if isinstance(argument, Observed) else argument for argument in arguments)
         try:
             result = work(*arguments, **more)
         except BaseException as error:
             self._report.call(f"{self._name}.{call}", {"raised": type(error).__name__, "message": str(error)[:300]})
             raise
-        if call in READING:
-            for record in result:
-                index, offset = (record.partition, record.offset) if hasattr(record, "offset") else record[:2]
-                self._read.setdefault(index, offset)
-            return result
         if call in FACTORIES:
             self._report.call(f"{self._name}.{call}", {"returned": call})
             return Observed(result, call, self._report)

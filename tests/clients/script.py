@@ -59,6 +59,8 @@ CONSUMER: Mapping[str, Any] = {
     "request_timeout_ms": 15_000,
 }
 """The options of clients, where a step is not about them."""
+SEEKING_LATE = {"KafkaJS", "confluent-kafka-javascript"}
+"""They read in groups only, and seek when they have begun: they may return records from before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ class Client:
 
     def read_at(self, offsets: dict[int, int]) -> list[Record]:
         read = [self._clients.read(self.topic, {index: offset}, 1) for index, offset in offsets.items()]
+        if self._clients.driver.library in SEEKING_LATE:
+            read = [[r for r in records if r.offset >= offsets[r.partition]] for records in read]
         return [records[0] for records in read]
 
     def join(self, group: str) -> Member:

@@ -1,15 +1,15 @@
 """The script that every client is driven through: its steps in their order, and the records that it produces.
 
-A driver is a program in the client's own language, called with
+`tests/clients/script.py` plays them with a library's driver of `understudy exam`. A step that fails is reported and
+the script goes on; what fails with any cluster must be listed in `known.py`. A program that plays by itself, such as
+that of LOAD_STEPS, is called with
 
     BOOTSTRAP BROKERS TOPIC BASE_MS
 
-It plays the steps in the order below and prints one JSON line for each: `{"step": ..., "ok": true, "detail": ...}`. A
-step that fails is reported and the script goes on. What a client has no call for is reported as `"ok": false` with a
-detail that begins with "unsupported:", and must be listed in `known.py`.
+and prints one JSON line for each step: `{"step": ..., "ok": true, "detail": ...}`.
 
-All drivers write the same records to TOPIC (three partitions, replicated to three brokers where there are three).
-Record number n goes to partition n mod 3 with timestamp BASE_MS + 1000 n:
+The script writes the same records with every library to TOPIC (three partitions, replicated to three brokers where
+there are three). Record number n goes to partition n mod 3 with timestamp BASE_MS + 1000 n:
 
     n 0..149    thirty with each codec of CODECS in turn; with i = n mod 30: key "CODEC-i", value "CODEC-value-i-" and
                 a hundred x

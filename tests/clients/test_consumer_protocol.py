@@ -173,7 +173,7 @@ def java(cluster: Target) -> Callable[..., list[dict[str, Any]]]:
 
     def run(*arguments: str) -> list[dict[str, Any]]:
         command([HERE / "setup.sh", "java"])
-        class_path = compile_java(CACHE / "java" / "clients-4.3.1", "consumer-protocol", "interop", "groups")
+        class_path = compile_java(CACHE / "java" / "clients-4.3.1", "consumer-protocol", "groups")
         done = subprocess.run(
             ["java", *JVM, "-cp", class_path, "groups.ConsumerProtocol", cluster.bootstrap, *arguments],
             capture_output=True, text=True, timeout=200, check=False,

@@ -46,7 +46,7 @@ def test_java_acknowledges_implicitly_explicitly_and_renews(cluster: Target) -> 
     if absent := missing(JAVA[0]):
         pytest.skip(f"needs {', '.join(absent)}")
     command([HERE / "setup.sh", "java"])
-    class_path = compile_java(CACHE / "java" / "clients-4.3.1", "share-consumer", "interop", "groups")
+    class_path = compile_java(CACHE / "java" / "clients-4.3.1", "share-consumer", "groups")
     done = subprocess.run(
         ["java", *JVM, "-cp", class_path, "groups.ShareConsumer", cluster.bootstrap, f"s-{uuid.uuid4().hex[:8]}"],
         capture_output=True, text=True, timeout=200, check=False,

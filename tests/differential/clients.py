@@ -1,9 +1,8 @@
 """What each client observes on a real Kafka and on ours: events, exceptions, records and their order.
 
 ``python -m tests.differential.clients [NAME...]`` plays the scripts of ``tests/clients`` on both, one client after the
-other, and prints what differs. The scripts of libraries with a driver note their calls, the others' programs print them
-(``OBSERVE=1``); of Kafka's test tools and of Streams, whose steps judge every record by themselves, the steps' outcomes
-are compared. Rust's results are compared as it prints them.
+other, and prints what differs. The scripts note a library's calls; of what plays by itself (franz-go under load,
+Kafka's test tools, Streams), and judges every record by itself, the steps' outcomes are compared.
 """
 
 import sys
@@ -21,7 +20,7 @@ from tests.differential.responses import BY_TIMING, again, outcome, text, withou
 
 ALL = (*PYTHON, *JAVA, *GO, *JAVASCRIPT, *RUST, *KAFKA_TOOLS, *TRANSACTIONS)
 OUTCOMES_ONLY = {"franz-go-load", "kafka-test-tools-4.3.1", "kafka-streams-4.3.1", "kafka-streams-4.4.0"}
-"""Clients that print no calls."""
+"""Clients whose calls are not noted."""
 
 
 def seen(played: Played) -> dict[str, Any]:
@@ -48,9 +47,7 @@ def seen(played: Played) -> dict[str, Any]:
 def compared(driver: Driver, kafka: targets.Target, understudy: targets.Target) -> tuple[int, list[Difference]]:
     """Play a client on both: the number of calls and steps that were held against each other, and what differs."""
     base_ms = (int(time.time()) - 3600) * 1000
-    theirs, ours = (
-        seen(play(driver, target, f"seen-{driver.name}", base_ms, OBSERVE="1")) for target in (kafka, understudy)
-    )
+    theirs, ours = (seen(play(driver, target, f"seen-{driver.name}", base_ms)) for target in (kafka, understudy))
     failed = [name for name in driver.steps if not theirs.get(name, {}).get("ok") and (driver.name, name) not in KNOWN]
     if failed:
         raise RuntimeError(f"{driver.name} does not play {failed} on a real Kafka")

@@ -1,6 +1,5 @@
 """What of a client's calls is compared: everything but what chance, the clock or a cluster's place decides."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +13,6 @@ CHANCE = {
     "client.list_groups": "likewise groups",
 }
 """Calls whose results are compared without their content, and why."""
-BROKER_CONFIGS = {"client.describe_broker_configs", "client.broker_configs"}
 OWN_SETTINGS = {
     "broker.id", "node.id", "process.roles", "advertised.listeners", "listeners", "log.dir", "log.dirs",
     "controller.listener.names", "controller.quorum.voters", "controlled.shutdown.enable",
@@ -25,9 +23,7 @@ OWN_SETTINGS = {
 """Of a broker's settings: where it is and what each is started with; and the one that is listed always (GAPS.md)."""
 VERBATIM = {"client.consume", "client.read", "client.read_at"}
 """What was written with timestamps of its own is read back to the last millisecond."""
-EACH_COUNTS = {"producer.send", "transaction.send"}
-"""Calls that come several times in a row; any other that does was asked again until it was so, and counts once."""
-SEVERAL_PARTITIONS = {"client.consume", "client.read", "producer.send", "transaction.send"}
+SEVERAL_PARTITIONS = {"client.consume", "client.read"}
 """Which partition's records come first is the network's business."""
 BY_TIMING = {"transform", "timeout", "group_rebalance", "group_leave", "zombie"}
 """Steps in which timing decides how often what is called: the different calls and outcomes count."""
@@ -61,8 +57,8 @@ def outcome(call: Mapping[str, Any]) -> str:
 
 
 def again(before: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a call asks what the one before it asked."""
-    return bool(before["call"] == call["call"] and "code" not in call and call["call"] not in EACH_COUNTS)
+    """Whether a call asks what the one before it asked, until it was so: then it counts once."""
+    return bool(before["call"] == call["call"] and "code" not in call)
 
 
 def without_chance(line: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,9 +75,8 @@ def result(call: str, value: Any) -> Any:
     """What a call returned, without chance."""
     if call in CHANCE:
         return CHANCE[call]
-    if call in BROKER_CONFIGS:
-        settings = json.loads(value) if isinstance(value, str) else value  # Rust prints the map
-        return text({name: each for name, each in settings.items() if name not in OWN_SETTINGS})
+    if call == "client.describe_broker_configs":
+        return text({name: each for name, each in value.items() if name not in OWN_SETTINGS})
     if call == "client.describe_topic":
         return shape(value)
     plain = value if call in VERBATIM else text(value)
@@ -100,15 +95,9 @@ def printed(tool: str, lines: Sequence[str]) -> list[str]:
     return sorted(kept) if tool in LISTS else kept
 
 
-def shape(described: Any) -> Any:
+def shape(described: Mapping[str, Any]) -> Any:
     """A topic's partitions without the brokers that they were placed on by chance."""
-    if isinstance(described, dict):
-        parts = [(index, replicas, isr) for index, (_, replicas, isr) in described.items()]
-    elif isinstance(described, list):
-        parts = [(index, part["replicas"], part["isr"]) for index, part in enumerate(described)]
-    else:
-        return described  # its shape already
-    return {str(index): [len(replicas), sorted(isr) == sorted(replicas)] for index, replicas, isr in parts}
+    return {index: [len(replicas), sorted(isr) == sorted(replicas)] for index, (_, replicas, isr) in described.items()}
 
 
 def _by_partition(record: Any) -> Any:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.clients import go_binary, javascript, rust_binary
+from tests.clients.clients import go_binary, java_driver, javascript, rust_binary
 from tests.clients.drivers import HERE as CLIENTS
-from tests.clients.drivers import command, java_classes
-from tests.clients.targets import CACHE, JVM, ROOT
+from tests.clients.drivers import command
+from tests.clients.targets import CACHE
 
 HERE = Path(__file__).resolve().parent
 BUILT = CACHE / "build" / "exam"
@@ -39,17 +39,7 @@ def _python(module: str) -> Callable[[], Sequence[str]]:
 
 
 def _java(version: str) -> Callable[[], Sequence[str]]:
-    def build() -> Sequence[str]:
-        libs = CACHE / "java" / f"clients-{version}"
-        command([ROOT / "tools" / "fetch_kafka.sh", libs, "clients", version])
-        sources = [*(HERE / "drivers" / "java" / "exam").glob("*.java")]
-        if version >= "4":  # the first release with share groups
-            sources += (HERE / "drivers" / "java" / "share").glob("*.java")
-        classes = java_classes(BUILT / "java" / version, libs, sources)
-        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-        return ["java", *JVM[:-1], quiet, "-cp", f"{classes}:{libs}/*", "exam.Driver"]
-
-    return build
+    return lambda: java_driver(version)
 
 
 def _go(folder: str, **environment: str) -> Callable[[], Sequence[str]]:

@@ -1,8 +1,7 @@
 """The transactional script: its steps in their order.
 
-A driver is called like the others, BOOTSTRAP BROKERS TOPIC BASE_MS, and prints a line for each step. It works on the
-topics TOPIC-in, TOPIC-out and TOPIC-result (three partitions each), with the transactional id TOPIC-id and the group
-TOPIC-group.
+It is played like the other one. It works on the topics TOPIC-in, TOPIC-out and TOPIC-result (three partitions each),
+with the transactional id TOPIC-id and the group TOPIC-group.
 """
 
 TRANSACTION_STEPS = {

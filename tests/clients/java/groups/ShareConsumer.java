@@ -1,8 +1,8 @@
 package groups;
 
-import static interop.Report.expect;
-import static interop.Report.step;
-import static interop.Report.until;
+import static groups.Report.expect;
+import static groups.Report.step;
+import static groups.Report.until;
 
 import java.time.Duration;
 import java.util.ArrayList;

@@ -3,7 +3,7 @@
 
 const { KafkaJS: Confluent } = require('@confluentinc/kafka-javascript');
 const { version } = require('@confluentinc/kafka-javascript/package.json');
-const { KafkaJS, Producer } = require('./kafkajs');
+const { KafkaJS, Producer, startsOf } = require('./kafkajs');
 const { Inbox, Unsupported, known, messagesOf, run, within } = require('./kit');
 
 // The settings of TLS and SASL. Tokens need a callback of their own, which this driver does not have.
@@ -92,11 +92,11 @@ class ConfluentJS extends KafkaJS {
 
   async assign({ consumer, partitions }) {
     const c = known(this.consumers, consumer, 'consumer');
+    c.from = startsOf(partitions);
     await this.start(c, [...new Set(partitions.map(({ topic }) => topic))]);
     await within(c.joined, 15_000);
     for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
-    const from = new Map(partitions.map(({ topic, partition, offset }) => [`${topic} ${partition}`, offset]));
-    c.inbox.records = c.inbox.records.filter((r) => r.offset >= from.get(`${r.topic} ${r.partition}`));
+    c.inbox.records = c.inbox.records.filter((r) => r.offset >= c.from.get(`${r.topic} ${r.partition}`));
   }
 
   assignment({ consumer }) {

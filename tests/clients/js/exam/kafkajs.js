@@ -25,6 +25,8 @@ function security(o) {
 
 const inOrder = (partitions, field) => [...partitions].sort((a, b) => a.partition - b.partition).map((each) => Number(each[field]));
 
+const startsOf = (places) => new Map(places.map(({ topic, partition, offset }) => [`${topic} ${partition}`, offset]));
+
 class KafkaJS {
   constructor() {
     Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map(), altered: {} });
@@ -131,7 +133,7 @@ class KafkaJS {
   }
 
   async received(c, { topic, partition, message }) {
-    if (c.only && !c.only.has(`${topic} ${partition}`)) return;
+    if (c.from && !c.from.has(`${topic} ${partition}`)) return;
     c.inbox.record(topic, partition, message);
     if (c.options.auto_commit) await c.inbox.processed();
   }
@@ -141,7 +143,7 @@ class KafkaJS {
   // A group of its own, and a seek. It commits: the library goes back to the group's offsets when it begins again after an error.
   async assign({ consumer, partitions }) {
     const c = known(this.consumers, consumer, 'consumer');
-    c.only = new Set(partitions.map(({ topic, partition }) => `${topic} ${partition}`));
+    c.from = startsOf(partitions);
     await this.start(c, [...new Set(partitions.map(({ topic }) => topic))], true);
     await this.begin_at(c, partitions);
     await within(c.joined, 15_000);
@@ -273,6 +275,6 @@ class KafkaJS {
   }
 }
 
-module.exports = { KafkaJS, Producer };
+module.exports = { KafkaJS, Producer, startsOf };
 
 if (require.main === module) run(new KafkaJS());

@@ -3,6 +3,7 @@ package exam;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
@@ -13,7 +14,9 @@ import java.util.Properties;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** The consumers by their names. */
@@ -96,9 +99,17 @@ final class Consumers {
         out.put("topic", record.topic());
         out.put("partition", record.partition());
         out.put("offset", record.offset());
-        out.put("key", record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8));
-        out.put("value", record.value() == null ? "" : new String(record.value(), StandardCharsets.UTF_8));
+        out.put("key", text(record.key()));
+        out.put("value", text(record.value()));
+        out.put("timestamp", record.timestamp());
+        List<Object> headers = new ArrayList<>();
+        for (Header each : record.headers()) headers.add(Arrays.asList(each.key(), text(each.value())));
+        out.put("headers", headers);
         return out;
+    }
+
+    private static String text(byte[] bytes) {
+        return bytes == null ? null : new String(bytes, StandardCharsets.UTF_8);
     }
 
     Map<String, Object> assignment(Command command) {
@@ -118,7 +129,13 @@ final class Consumers {
     }
 
     void commit(Command command) {
-        of(command).commitSync(command.timeout());
+        if (!command.has("offsets")) {
+            of(command).commitSync(command.timeout());
+            return;
+        }
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        for (Map<String, Object> each : command.objects("offsets")) offsets.put(place(each), new OffsetAndMetadata((Long) each.get("offset")));
+        of(command).commitSync(offsets, command.timeout());
     }
 
     Object close(Command command) {

@@ -13,9 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.TimeUnit;
-import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.NewTopic;
 
 /** kafka-clients as a driver of `understudy exam`; one source for 2.8 and for 4.4. */
 public final class Driver {
@@ -57,11 +54,11 @@ public final class Driver {
         switch (command.name) {
             case "hello": return hello();
             case "quit": return NOTHING;
-            case "create_topic": createTopic(command); return NOTHING;
             case "close": return consumers.has(command.string("name")) ? consumers.close(command) : producers.close(command);
             default: {
                 Object result = runProducer(command);
-                return result != null ? result : runConsumer(command);
+                if (result == null) result = runConsumer(command);
+                return result != null ? result : Administration.run(command);
             }
         }
     }
@@ -110,18 +107,5 @@ public final class Driver {
         out.put("version", version);
         out.put("capabilities", capabilities);
         return out;
-    }
-
-    private static void createTopic(Command command) throws Exception {
-        Properties properties = new Properties();
-        properties.put("bootstrap.servers", command.string("bootstrap_servers"));
-        properties.put("client.id", "exam-admin");
-        properties.put("request.timeout.ms", "2000");
-        properties.put("retry.backoff.ms", "50");
-        properties.put("default.api.timeout.ms", command.setting("timeout_ms"));
-        try (Admin admin = Admin.create(properties)) {
-            NewTopic topic = new NewTopic(command.string("topic"), (int) command.number("partitions"), (short) -1);
-            admin.createTopics(Collections.singleton(topic)).all().get(command.number("timeout_ms"), TimeUnit.MILLISECONDS);
-        }
     }
 }

@@ -24,6 +24,8 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** The producers by their names, and what has become of their records. */
@@ -104,13 +106,23 @@ final class Producers {
             Long id = (Long) record.get("id");
             byte[] key = bytes(record.get("key"));
             Integer partition = ((Long) record.get("partition")).intValue();
+            Long timestamp = (Long) record.get("timestamp");
             try {
-                sent.get(name).put(id, producer.send(new ProducerRecord<>(topic, partition, key, bytes(record.get("value")))));
+                sent.get(name).put(id, producer.send(
+                    new ProducerRecord<>(topic, partition, timestamp, key, bytes(record.get("value")), headers(record))));
             } catch (RuntimeException refused) {
                 outcomes.get(name).add(outcome(id, "error", Errors.of(refused)));
             }
             blocked.get(name).decrementAndGet();
         }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static List<Header> headers(Map<String, Object> record) {
+        List<Header> headers = new ArrayList<>();
+        for (List<Object> each : (List<List<Object>>) record.getOrDefault("headers", Collections.emptyList()))
+            headers.add(new RecordHeader((String) each.get(0), bytes(each.get(1))));
+        return headers;
     }
 
     private static byte[] bytes(Object text) {

@@ -1,27 +1,27 @@
-package interop;
+package groups;
 
 import java.util.concurrent.Callable;
 
 /** Runs one step after the other and prints a line of JSON for each, as tests/clients/steps.py says. */
-public final class Report {
+final class Report {
     /** A step's work: gives a detail, or throws whatever went wrong. */
-    public interface Step extends Callable<Object> { }
+    interface Step extends Callable<Object> { }
 
     static final class Failure extends RuntimeException {
         Failure(String told) { super(told); }
     }
 
-    public static void expect(boolean condition, Object told) {
+    static void expect(boolean condition, Object told) {
         if (!condition) throw new Failure(String.valueOf(told));
     }
 
     /** Tries until it holds; a client's own waiting sets the pace. */
-    public static void until(Callable<Boolean> condition, Callable<Object> told) throws Exception {
+    static void until(Callable<Boolean> condition, Callable<Object> told) throws Exception {
         long deadline = System.nanoTime() + 20_000_000_000L;
         while (!condition.call()) expect(System.nanoTime() < deadline, told.call());
     }
 
-    public static void step(String name, Step step) {
+    static void step(String name, Step step) {
         long began = System.nanoTime();
         boolean ok = false;
         Object detail;
