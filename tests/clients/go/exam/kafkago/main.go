@@ -22,14 +22,12 @@ type producer struct {
 }
 
 type consumer struct {
-	config   kafka.ReaderConfig
-	readers  []*kafka.Reader
-	member   bool // of a group: then it has one reader
-	messages chan kafka.Message
-	errors   chan error
-	last     map[kit.Place]kafka.Message
-	stop     context.CancelFunc
-	ctx      context.Context
+	config  kafka.ReaderConfig
+	readers map[kit.Place]*kafka.Reader // of a member: one, whose place is empty
+	left    []kafka.Message             // what came with others, and was not polled yet
+	last    map[kit.Place]kafka.Message
+	stop    context.CancelFunc
+	ctx     context.Context
 }
 
 type driver struct {
@@ -171,8 +169,7 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 			ReadBatchTimeout: kit.Ms(c.RequestTimeout), OffsetOutOfRangeError: c.OffsetReset == "none",
 			ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: 200 * time.Millisecond,
 		},
-		messages: make(chan kafka.Message, 10_000), errors: make(chan error, 1_000),
-		last: map[kit.Place]kafka.Message{}, ctx: ctx, stop: stop,
+		readers: map[kit.Place]*kafka.Reader{}, last: map[kit.Place]kafka.Message{}, ctx: ctx, stop: stop,
 	}
 	if c.Group != "" {
 		config := &d.consumers[c.Name].config
@@ -192,25 +189,6 @@ func (d *driver) reader(c *kit.Command) (*consumer, error) {
 	return nil, fmt.Errorf("there is no consumer %q", c.Consumer)
 }
 
-// pump fetches in the background: a Reader has one call that waits for one message.
-func (m *consumer) pump(reader *kafka.Reader) {
-	m.readers = append(m.readers, reader)
-	go func() {
-		for {
-			message, err := reader.FetchMessage(m.ctx)
-			if m.ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				m.errors <- err
-				time.Sleep(50 * time.Millisecond)
-				continue
-			}
-			m.messages <- message
-		}
-	}()
-}
-
 func (d *driver) assign(c *kit.Command) (any, error) {
 	m, err := d.reader(c)
 	if err != nil {
@@ -223,7 +201,7 @@ func (d *driver) assign(c *kit.Command) (any, error) {
 		if err := reader.SetOffset(each.Offset); err != nil {
 			return nil, err
 		}
-		m.pump(reader)
+		m.readers[kit.Place{Topic: each.Topic, Partition: each.Partition}] = reader
 	}
 	return nil, nil
 }
@@ -235,27 +213,36 @@ func (d *driver) subscribe(c *kit.Command) (any, error) {
 	}
 	config := m.config
 	config.GroupTopics = c.Topics
-	m.readers, m.member = append(m.readers, kafka.NewReader(config)), true
+	m.readers[kit.Place{}] = kafka.NewReader(config)
 	return nil, nil
 }
 
-// fetched asks the Reader of a member itself, which drops what it has of partitions that were revoked.
-func (m *consumer) fetched(timeout time.Duration, add func(kafka.Message), full func() bool) error {
-	for !full() {
-		ctx, cancel := context.WithTimeout(m.ctx, timeout)
-		message, err := m.readers[0].FetchMessage(ctx)
-		over := ctx.Err() != nil
-		cancel()
-		if err != nil && over {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		add(message)
-		timeout = time.Millisecond
+// fetch asks each Reader for a message, until one has come: a Reader drops what it has of partitions that were revoked,
+// or before a seek, so that nothing is taken from it before it is asked for.
+func (m *consumer) fetch(timeout time.Duration) (failed []error) {
+	ctx, cancel := context.WithTimeout(m.ctx, timeout)
+	defer cancel()
+	type fetched struct {
+		message kafka.Message
+		err     error
 	}
-	return nil
+	answers := make(chan fetched)
+	for _, reader := range m.readers {
+		go func() {
+			message, err := reader.FetchMessage(ctx)
+			answers <- fetched{message, err}
+		}()
+	}
+	for range m.readers {
+		each := <-answers
+		if each.err == nil {
+			m.left = append(m.left, each.message)
+		} else if ctx.Err() == nil {
+			failed = append(failed, each.err)
+		}
+		cancel()
+	}
+	return failed
 }
 
 func (d *driver) poll(c *kit.Command) (any, error) {
@@ -276,21 +263,17 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 		}
 		records = append(records, read)
 	}
-	if m.member {
-		if err := m.fetched(kit.Ms(c.Timeout), add, func() bool { return c.Full(len(records)) }); err != nil {
-			failed = append(failed, refuse(err))
+	for timeout := kit.Ms(c.Timeout); !c.Full(len(records)); timeout = time.Millisecond {
+		if len(m.left) == 0 {
+			for _, err := range m.fetch(timeout) {
+				failed = append(failed, refuse(err))
+			}
 		}
-		return kit.Polled(records, failed), nil
-	}
-	select {
-	case first := <-m.messages:
-		add(first)
-	case err := <-m.errors:
-		failed = append(failed, refuse(err))
-	case <-time.After(kit.Ms(c.Timeout)):
-	}
-	for len(m.messages) > 0 && !c.Full(len(records)) {
-		add(<-m.messages)
+		if len(m.left) == 0 {
+			break
+		}
+		add(m.left[0])
+		m.left = m.left[1:]
 	}
 	return kit.Polled(records, failed), nil
 }
@@ -300,10 +283,15 @@ func (d *driver) seek(c *kit.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(m.messages) > 0 { // what was fetched before
-		<-m.messages
+	place := kit.Place{Topic: c.Topic, Partition: c.Partition}
+	reader := m.readers[place]
+	if reader == nil {
+		return nil, fmt.Errorf("partition %d of %s is not assigned", c.Partition, c.Topic)
 	}
-	return nil, m.readers[0].SetOffset(c.Offset)
+	m.left = slices.DeleteFunc(m.left, func(r kafka.Message) bool {
+		return kit.Place{Topic: r.Topic, Partition: int32(r.Partition)} == place
+	})
+	return nil, reader.SetOffset(c.Offset)
 }
 
 func (d *driver) commitOffsets(c *kit.Command) (any, error) {
@@ -320,7 +308,7 @@ func (d *driver) commitOffsets(c *kit.Command) (any, error) {
 	if c.Offsets == nil {
 		last = slices.Collect(maps.Values(m.last))
 	}
-	return nil, m.readers[0].CommitMessages(ctx, last...)
+	return nil, m.readers[kit.Place{}].CommitMessages(ctx, last...)
 }
 
 // ---------------------------------------------------------------- the rest
