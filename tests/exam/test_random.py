@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,112 @@ def test_a_fault_of_a_share_consumer_or_an_administrator_is_found(
     """Records that were reported as accepted or rejected come again, or none come; topics are not what was reported."""
     monkeypatch.setattr(play, "PATIENCE_S", 1.0)
     monkeypatch.setattr(play, "LEAST_POLLS", 2)
+    assert RandomRunner(lambda: InProcess(mutation)).played(random_cluster, schedule).has(check)
+    assert RandomRunner(InProcess).played(random_cluster, schedule).findings == []
+
+
+def steps(clients: dict[str, dict[str, Any]], *plan: tuple[str, dict[str, Any]]) -> Schedule:
+    """A schedule of these steps."""
+    return Schedule(0, clients, [Step(number, *each) for number, each in enumerate(plan)])
+
+
+def fault(**arguments: object) -> tuple[str, dict[str, Any]]:
+    """A fault of requests."""
+    verbs = [{"verb": "faults add", "arguments": arguments}]
+    return FAULT, {"name": "x", "steps": verbs, "lasts_ms": 2_000}
+
+
+def polled(client: str, times: int, **more: object) -> tuple[str, dict[str, Any]]:
+    """A number of polls."""
+    return "poll", {"client": client, "times": times, **more}
+
+
+MEMBER = {"role": "member", "topic": "t", "group": "g", "protocol": "classic", "isolation": "read_committed"}
+READER = {"reader-1": {"role": "reader", "topic": "t", "isolation": "read_committed"}}
+TRANSACTIONAL = {"transactional-1": {"role": "transactional", "topic": "t", "transactional_id": "transactional-1"}}
+TWO = {name: {**MEMBER, "topic": "many"} for name in ("member-1", "member-2")}
+SENT_WITH_KEY = "send", {"client": "idempotent-1", "partitions": [0], "flush": True, "key": "k"}
+EVICTED = {"verb": "groups evict", "arguments": {"group": "g", "member": 0}}
+IDLE = "idle", {"client": "member-1", "ms": 400}
+LEFT = "share and close", {"client": "sharer-1"}
+AFTER_HEALING = {
+    "send CreateTopics.timeout_ms 0": ("not-created-after-healing", creating()),
+    'send OffsetCommit.topics.name ""': (
+        "not-committed-after-healing", steps({"member-1": MEMBER}, polled("member-1", 3))
+    ),
+    "send ShareAcknowledge.topics.topic_id other": ("not-acknowledged-after-healing", sharing()),
+    "send EndTxn.transactional_id other": (
+        "not-written-after-healing", steps(TRANSACTIONAL, ("restart", {"client": "transactional-1", "close": True}))
+    ),
+}  # fmt: skip
+"""A mutation -> what must work after all faults, and does not."""
+BROKEN = {
+    "take TxnOffsetCommit GROUP_AUTHORIZATION_FAILED as NONE": (
+        "refusal-as-success",
+        Schedule(
+            0,
+            copying().clients,
+            [
+                Step(0, *fault(api="TxnOffsetCommit", error="GROUP_AUTHORIZATION_FAILED")),
+                *(Step(number, "copy", {"client": "copier-1"}) for number in range(1, 6)),
+            ],
+        ),
+    ),
+    "restarts-when-lost": (
+        "history-poll-back",
+        steps(READER, polled("reader-1", 2), fault(api="Fetch", disconnect="close"), polled("reader-1", 2)),
+    ),
+    "read OffsetFetch.groups.topics.name other": (
+        "wire-resumed",
+        steps(
+            {"member-1": MEMBER},
+            polled("member-1", 3),
+            ("commit offsets", {"client": "member-1"}),
+            ("restart", {"client": "member-1", "close": True}),
+            polled("member-1", 2),
+        ),
+    ),
+    "keeps-dead-member-id": (
+        "history-undelivered",
+        steps(
+            {"member-1": MEMBER, "idempotent-1": {"role": "idempotent", "topic": "t"}},
+            polled("member-1", 2),
+            (FAULT, {"name": "x", "lasts_ms": 100, "steps": [EVICTED]}),
+            polled("member-1", 2),
+            SENT_WITH_KEY,
+        ),
+    ),
+    "forgets-keys": (
+        "history-key",
+        steps({**READER, "idempotent-1": {"role": "idempotent", "topic": "t"}}, SENT_WITH_KEY, polled("reader-1", 3)),
+    ),
+    "keeps-revoked-records": (
+        "history-revoked",
+        steps(
+            TWO,
+            *[polled("member-1", 1, max_records=1)] * 3,
+            *[polled("member-2", 1, max_records=1), IDLE, polled("member-1", 1, max_records=1)] * 2,
+            *[polled("member-1", 1, max_records=1)] * 8,
+        ),
+    ),
+    "accepts-the-rest-when-closed": (
+        "share-taken",
+        steps(
+            {name: dict(each) for name, each in sharing().clients.items()},
+            *[(each.kind, dict(each.fields)) for each in sharing().steps[:7]],
+            LEFT,
+        ),
+    ),
+}
+"""A mutation -> what is found, and a schedule."""
+
+
+@pytest.mark.parametrize("mutation", [*BROKEN, *AFTER_HEALING])
+def test_a_broken_promise_is_found(random_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, mutation: str) -> None:
+    """A refusal that is reported as success, records that changed, went back, or were taken; what fails for ever."""
+    monkeypatch.setattr(play, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(play, "LEAST_POLLS", 2)
+    check, schedule = (BROKEN | AFTER_HEALING)[mutation]
     assert RandomRunner(lambda: InProcess(mutation)).played(random_cluster, schedule).has(check)
     assert RandomRunner(InProcess).played(random_cluster, schedule).findings == []
 

@@ -190,13 +190,13 @@ WANTED: Final[Mapping[str, Sequence[Wanted]]] = {
         Wanted("ListOffsets", "isolation_level", _isolation, Level.SHOULD, since=2),
         Wanted("OffsetFetch", "require_stable", lambda _options: True, Level.SHOULD, since=7, when=_committed),
         Wanted("JoinGroup", "session_timeout_ms", _option("session_timeout_ms")),
+        *(Wanted(api, "group_id", _option("group"), when=_in_group) for api in STATIC_SINCE),
         *(
-            Wanted(api, field, value, when=_in_group, since=since)
-            for api, instance_since in STATIC_SINCE.items()
-            for field, value, since in (
-                ("group_id", _option("group"), 0),
-                ("group_instance_id", _INSTANCE, instance_since),
+            # With KIP-848 its epoch fences a static member.
+            Wanted(
+                api, "group_instance_id", _INSTANCE, since=since, when=lambda options: options["protocol"] == "classic"
             )
+            for api, since in STATIC_SINCE.items()
         ),
         Wanted("LeaveGroup", "group_id", _option("group"), when=_in_group),
         Wanted("ConsumerGroupHeartbeat", "group_id", _option("group"), when=_in_group),

@@ -14,8 +14,14 @@ class Administrator(Client):
         self.created: dict[str, int] = {}
         """Topics that were reported as created -> their partitions."""
 
-    def create(self, topic: str, partitions: int) -> None:
-        """Create a topic; one that is there already has to be refused."""
+    def create_last(self, attempts: int) -> None:
+        """Create one more topic after all faults, which has to succeed."""
+        if not any(self.create(f"last-{number}", 1) for number in range(attempts)):
+            text = f"{self.name} could not create a topic, after all faults were over: {self.last_error}"
+            self.history.problems.append(("not-created-after-healing", text))
+
+    def create(self, topic: str, partitions: int) -> bool:
+        """Create a topic; one that is there already has to be refused. Return whether that is reported as done."""
         servers, timeout_ms = self.cluster.bootstrap_servers, self.exercise.timeout_ms
         error = self.attempt(
             lambda: self.exercise.driver.call(
@@ -23,11 +29,12 @@ class Administrator(Client):
             )
         )
         if error is not None:
-            return
+            return False
         if topic in self.created:
             text = f"{topic} was reported as created twice, with {self.created[topic]} and {partitions} partitions"
             self.history.problems.append(("admin-created-twice", text))
         self.created.setdefault(topic, partitions)
+        return True
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Return the check and a sentence for topics that are not what was reported."""

@@ -1,8 +1,10 @@
 """The clients of a schedule: each opens on its first step, and writes down what it did and what was promised."""
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from understudy.client import Cluster
@@ -14,6 +16,10 @@ from understudy.exam.random.history import History
 
 POLL_MS: Final = 200  # as in scenarios: longer than a response takes
 PRODUCER_OPTIONS: Final = frozenset({"acks", "compression", "linger_ms", "max_in_flight"})
+TOKEN_S: Final = 3_600
+"""An hour: longer than a schedule. Ours."""
+SETTLED_S: Final = 0.1
+"""After this time (arbitrary) the journal has a response that the library has received."""
 CONSUMER_OPTIONS: Final = frozenset({"group", "isolation", "protocol", "instance_id", "auto_commit"})
 Place = tuple[str, int]
 
@@ -24,6 +30,8 @@ class Client:
     def __init__(self, exercise: Exercise, history: History, name: str, options: Mapping[str, Any]) -> None:
         self.exercise, self.history, self.name, self.options = exercise, history, name, options
         self.handle: Any = None
+        self.last_error: LibraryError | None = None
+        """What the library reported last, if its last call failed."""
 
     @property
     def cluster(self) -> Cluster:
@@ -41,6 +49,10 @@ class Client:
                 return security.tls()
             case "password":
                 return security.password("PLAIN")
+            case "scram":
+                return security.password("SCRAM-SHA-256")
+            case "token":
+                return security.bearer(lifetime_s=TOKEN_S)
         return {}
 
     def open(self) -> Any:
@@ -55,11 +67,28 @@ class Client:
 
     def attempt(self, call: Callable[[], Any]) -> LibraryError | None:
         """Call the library; return its error, as an application that goes on after errors."""
+        self.last_error = None
         try:
             call()
         except CallError as error:
-            return error.error
-        return None
+            self.last_error = error.error
+        return self.last_error
+
+    def promised(self, name: str, api: str, call: Callable[[], LibraryError | None]) -> LibraryError | None:
+        """Call the library; note if it reports success although the last response of this API was a refusal."""
+        newest = max((each.id for each in self.exercise.journal(name, api)), default=0)
+        error = call()
+        if error is None and self._refused_since(newest, name, api):
+            time.sleep(SETTLED_S)
+            if code := self._refused_since(newest, name, api):
+                text = f"{self.name}: the library reports success, and {api} was answered with {code}"
+                self.history.problems.append(("refusal-as-success", text))
+        return error
+
+    def _refused_since(self, newest: int, name: str, api: str) -> str:
+        """Return the error of the newest request of a client; empty if that succeeded, or was not answered."""
+        later = [each for each in self.exercise.journal(name, api) if each.id > newest]
+        return str(later[-1].error or "") if later and later[-1].outcome == "answered" else ""
 
     def close(self) -> LibraryError | None:
         """Close it in the library; return its error."""
@@ -83,6 +112,8 @@ class RecordProducer(Client):
         self.transaction: str | None = None
         self.transactions = 0
         self.labels: dict[int, str] = {}
+        self.refused_end: LibraryError | None = None
+        """The library's error when a transaction was last ended."""
 
     @property
     def transactional(self) -> bool:
@@ -118,7 +149,12 @@ class RecordProducer(Client):
         return True
 
     def send(
-        self, topic: str, places: Sequence[int], sources: Sequence[Mapping[str, Any]] = (), group: str | None = None
+        self,
+        topic: str,
+        places: Sequence[int],
+        sources: Sequence[Mapping[str, Any]] = (),
+        group: str | None = None,
+        key: str | None = None,
     ) -> None:
         """Send a record to each of these partitions; `sources`: the records of which they are copies."""
         if not self.begin() or self.handle is None:
@@ -126,6 +162,7 @@ class RecordProducer(Client):
         handle, first = self.handle, len(self.handle.sent)
         idempotent = self.options["role"] != "plain"
         values = [f"{handle.name}/{first + index}" for index in range(len(places))]
+        self.history.keys.update(dict.fromkeys(values, key))
         for index, value in enumerate(values):
             source = sources[index] if sources else {}
             if self.transaction is not None:
@@ -140,7 +177,10 @@ class RecordProducer(Client):
                 runs.append((place, []))
             runs[-1][1].append(value)
         for place, run in runs:
-            self.attempt(lambda run=run, place=place: handle.send(run, topic=topic, partition=place))  # type: ignore[misc]
+            keys = None if key is None else [key] * len(run)
+            self.attempt(
+                lambda run=run, place=place, keys=keys: handle.send(run, topic=topic, partition=place, keys=keys)  # type: ignore[misc]
+            )
 
     def abandon(self) -> None:
         """Forget it; what it was given may still be sent."""
@@ -157,7 +197,7 @@ class RecordProducer(Client):
         """Wait for outcomes and write them down; return how many records have none."""
         if self.handle is None:
             return 0
-        handle, pending = self.handle, [0]
+        handle, pending, fatal = self.handle, [0], False
 
         def waited() -> None:
             pending[0] = handle.flush()
@@ -168,11 +208,14 @@ class RecordProducer(Client):
             if number in self.settled or (outcome.offset is None and outcome.error is None):
                 continue
             self.settled.add(number)
+            fatal = fatal or (outcome.error is not None and outcome.error.kind == "fatal")
             if outcome.offset is not None:
                 self.history.write(
                     "acknowledged", handle.name, id=outcome.value, topic=outcome.topic, partition=outcome.partition,
                     offset=outcome.offset,
                 )  # fmt: skip
+        if fatal and not self.transactional:  # of a transaction, its end reports that
+            super().close()
         return pending[0]
 
     def failed(self, transaction: str) -> list[str]:
@@ -191,12 +234,15 @@ class RecordProducer(Client):
             self.flush()
             commit = commit and not self.failed(self.transaction)
         handle, transaction = self.handle, self.transaction
-        error = self.attempt(lambda: handle.call("commit" if commit else "abort"))
+        if commit:
+            error = self.promised(handle.name, "EndTxn", lambda: self.attempt(lambda: handle.call("commit")))
+        else:
+            error = self.attempt(lambda: handle.call("abort"))
         self.flush()
         outcome = "committed" if commit else "aborted"
         if error is not None and commit and error.kind == "abortable":
             error, outcome = self.attempt(lambda: handle.call("abort")), "aborted"
-        self.transaction = None
+        self.transaction, self.refused_end = None, error
         if error is not None:
             self.close()
             return False
@@ -253,25 +299,47 @@ class Reader(Client):
             self.attempt(consumer.close)
             raise
         self.handle = consumer
+        if self.group is not None and self.options["role"] != "copier":
+            self.poll(0)  # a driver may take a member that was not polled for a part of the next transactional producer
         if self.group is None:
             for partition in range(self.partitions):
                 self.history.write("assigned", consumer.name, topic=topic, partition=partition, offset=0)
 
-    def poll(self, timeout_ms: int = POLL_MS) -> int:
+    def poll(self, timeout_ms: int = POLL_MS, **options: int) -> int:
         """Poll once, write down the records and keep them in `last`; return their number."""
         self.last = []
         if self.opened() is None or self.handle is None:
             return 0
         handle = self.handle
-        self.watch_group()
+        epoch, owned = self.watch_group(), self._owned(handle)
         before = len(handle.read)
-        if self.attempt(lambda: handle.poll(timeout_ms)) is not None:
+        if self.attempt(lambda: handle.poll(timeout_ms, **options)) is not None:
             return 0
-        self.watch_group()
         self.last = list(handle.read[before:])
+        if self.watch_group() == epoch is not None and owned is not None and owned == self._owned(handle):
+            self._check_owned(owned)
         for record in self.last:
             self.write(handle.name, record)
         return len(self.last)
+
+    def _owned(self, handle: Consumer) -> set[int] | None:
+        """Return the partitions that the member reports as its own; None if the library does not report that."""
+        owned: set[int] | None = None
+
+        def look_up() -> None:
+            nonlocal owned
+            owned = handle.partitions()
+
+        if self.group is not None and "assignment" in self.exercise.driver.capabilities:
+            self.attempt(look_up)
+        return owned
+
+    def _check_owned(self, owned: Collection[int]) -> None:
+        """Note records of partitions that the member had neither before nor after the poll."""
+        foreign = [each for each in self.last if each["partition"] not in owned]
+        if foreign:
+            text = f"{self.name} has the partitions {sorted(owned)}, and got {foreign[0]['value']!r} of another one"
+            self.history.problems.append(("history-revoked", text))
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Write down a record, and before it an assignment, if a rebalance explains its offset."""
@@ -283,6 +351,7 @@ class Reader(Client):
                 self.rebalances[place] -= not first
                 self.begun.add(place)
                 self.history.write("assigned", name, group=self.group, **known)
+        self.history.check_key(self.name, str(record["value"]), record.get("key"))
         self.history.write(
             "polled", name, id=str(record["value"]) or "empty", offset=offset, isolation=self.options["isolation"],
             **known,
@@ -309,7 +378,8 @@ class Reader(Client):
         if self.options.get("auto_commit") or self.opened() is None or self.handle is None:
             return False
         handle, epoch = self.handle, self.epoch
-        if handle.commit() is not None:
+        self.last_error = self.promised(handle.name, "OffsetCommit", handle.commit)
+        if self.last_error is not None:
             return False
         promised = dict(self.fresh)
         if epoch is not None and self.watch_group() == epoch:
@@ -350,7 +420,7 @@ class Copier(Client):
 
         If anything fails, or the group rebalances meanwhile, the transaction is aborted, and both clients are replaced.
         """
-        if self.reader.poll() == 0:
+        if self.reader.opened() is None or self.producer.opened() is None or self.reader.poll() == 0:
             return 0
         records, epoch = self.reader.last, self.reader.epoch
         if not self.producer.begin():
@@ -367,7 +437,8 @@ class Copier(Client):
         return len(records)
 
     def _add_offsets(self, producer: Producer, consumer: Consumer) -> bool:
-        return self.attempt(lambda: producer.send_offsets(consumer)) is None
+        added = partial(self.attempt, lambda: producer.send_offsets(consumer))
+        return self.promised(producer.name, "TxnOffsetCommit", added) is None
 
     def replace(self) -> None:
         """Close both clients; the next step creates new ones."""

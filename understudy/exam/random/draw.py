@@ -43,10 +43,12 @@ CASTS: Final = (
 )
 """Which clients meet in a schedule; one of them is drawn."""
 CODECS: Final = ("none", "none", "gzip")
-SECURITY: Final[Mapping[str, str]] = {"tls": "tls", "password": "sasl_plain"}
+SECURITY: Final[Mapping[str, str]] = {
+    "tls": "tls", "password": "sasl_plain", "scram": "sasl_scram", "token": "sasl_oauthbearer",
+}  # fmt: skip
 """How clients connect, where not in the clear -> the capability that a library needs for it."""
 RARE: Final = 0.2
-"""Share of the schedules with static members, with automatic commits, with TLS, with passwords.
+"""Share of the schedules with static members, with automatic commits; a third of that with each kind of security.
 
 Ours, some of each in a hundred seeds.
 """
@@ -82,6 +84,8 @@ def drawn(seed: int, capabilities: Collection[str]) -> Schedule | None:
         meeting = ()
         if kind == "seek" and "seek" not in capabilities:
             kind, fields = "poll", {"client": fields["client"], "times": 1}
+        if "max_records" not in capabilities:
+            fields.pop("max_records", None)
         schedule_steps.append(Step(number, kind, fields))
     if chance.random() < CLOSED_SHARE:
         schedule_steps += [Step(len(schedule_steps) + at, "close", {"client": name}) for at, name in enumerate(clients)]
@@ -97,6 +101,7 @@ def needs_of(schedule: Schedule) -> frozenset[str]:
         needs |= {"consumer_protocol"} if options.get("protocol") == "consumer" else set()
         needs |= {"static_members"} if "instance_id" in options else set()
         needs |= {SECURITY[options["security"]]} if "security" in options else set()
+    needs |= {"max_records"} if any(step.fields.get("max_records") for step in schedule.steps) else set()
     needs |= {"seek"} if any(step.kind == "seek" for step in schedule.steps) else set()
     return frozenset(needs)
 

@@ -46,28 +46,61 @@ PROTOCOLS: Final[Mapping[str, Sequence[str]]] = {
 _COORDINATOR: Final = ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 _LEADER: Final = ("NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE")
 CODES: Final[Mapping[str, Sequence[str]]] = {
-    "Produce": ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "Produce": (
+        "NOT_LEADER_OR_FOLLOWER",
+        "NOT_ENOUGH_REPLICAS",
+        "REQUEST_TIMED_OUT",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "KAFKA_STORAGE_ERROR",
+    ),
     "InitProducerId": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
     "EndTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
     "AddPartitionsToTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
     "AddOffsetsToTxn": (*_COORDINATOR, "CONCURRENT_TRANSACTIONS"),
-    "TxnOffsetCommit": _COORDINATOR,
-    "Fetch": ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "KAFKA_STORAGE_ERROR"),
-    "ListOffsets": _LEADER,
-    "OffsetForLeaderEpoch": ("NOT_LEADER_OR_FOLLOWER",),
+    "TxnOffsetCommit": (*_COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION"),
+    "Fetch": (
+        "NOT_LEADER_OR_FOLLOWER",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "KAFKA_STORAGE_ERROR",
+        "OFFSET_NOT_AVAILABLE",
+        "FETCH_SESSION_ID_NOT_FOUND",
+    ),
+    "ListOffsets": (*_LEADER, "FENCED_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE"),
+    "OffsetForLeaderEpoch": ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
     "JoinGroup": _COORDINATOR,
-    "SyncGroup": _COORDINATOR,
+    "SyncGroup": (*_COORDINATOR, "REBALANCE_IN_PROGRESS"),
     "Heartbeat": ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
     "ConsumerGroupHeartbeat": _COORDINATOR,
-    "OffsetCommit": _COORDINATOR,
+    "OffsetCommit": (*_COORDINATOR, "REBALANCE_IN_PROGRESS"),
     "OffsetFetch": (*_COORDINATOR[:2], "UNSTABLE_OFFSET_COMMIT"),
     "FindCoordinator": ("COORDINATOR_NOT_AVAILABLE",),
     "ShareGroupHeartbeat": _COORDINATOR,
-    "ShareFetch": ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "ShareFetch": ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "SHARE_SESSION_NOT_FOUND"),
     "ShareAcknowledge": ("NOT_LEADER_OR_FOLLOWER",),
     "CreateTopics": ("NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED", "REQUEST_TIMED_OUT"),
 }
 """API -> retriable codes with which a broker may refuse a request that it has not processed."""
+FINAL: Final[Mapping[str, Sequence[str]]] = {
+    "Produce": ("MESSAGE_TOO_LARGE", "INVALID_RECORD", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_SERVER_ERROR",
+                "INVALID_REQUIRED_ACKS", "POLICY_VIOLATION", "UNKNOWN_PRODUCER_ID"),
+    "EndTxn": ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"),
+    "InitProducerId": ("CLUSTER_AUTHORIZATION_FAILED",),
+    "TxnOffsetCommit": ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "GROUP_AUTHORIZATION_FAILED",
+                        "TRANSACTION_ABORTABLE", "INVALID_PRODUCER_EPOCH"),
+    "OffsetCommit": ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"),
+    "CreateTopics": ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR"),
+    "ShareAcknowledge": ("INVALID_RECORD_STATE", "SHARE_SESSION_NOT_FOUND"),
+    "Fetch": ("TOPIC_AUTHORIZATION_FAILED",),
+    "JoinGroup": ("GROUP_AUTHORIZATION_FAILED",),
+    "ConsumerGroupHeartbeat": ("GROUP_AUTHORIZATION_FAILED",),
+    "OffsetFetch": ("GROUP_AUTHORIZATION_FAILED",),
+}  # fmt: skip
+"""API -> codes with which a request is refused for good: the library has to report an error."""
+OF_TRANSACTIONS: Final = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
+"""Further ones of Produce, with transactions."""
+REFUSED_FOR_GOOD: Final = "refused for good"
+"""After this fault consumers may be unable to go on: they are replaced before all has to be delivered."""
 AFTER: Final[Mapping[str, Sequence[str]]] = {
     "Produce": ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT"),
     "OffsetCommit": ("REQUEST_TIMED_OUT",),
@@ -92,8 +125,8 @@ MET_BY: Final[Mapping[str, Sequence[str]]] = {
     "FindCoordinator": ("restart",),
     "ConsumerGroupHeartbeat": ("poll", "restart"),
     "Heartbeat": ("poll",),
-    "ShareFetch": ("share",),
-    "ShareAcknowledge": ("share",),
+    "ShareFetch": ("share", "share and close"),
+    "ShareAcknowledge": ("share", "share and close"),
     "ShareGroupHeartbeat": ("share", "restart"),
     "CreateTopics": ("create topic",),
     "LeaveGroup": ("close",),
@@ -195,6 +228,14 @@ def _no_metadata(chance: Random, _about: About) -> list[Verb]:
     return _fault(api="Metadata", alter=altered, times=_times(chance))
 
 
+def _refused_for_good(chance: Random, about: About) -> list[Verb] | None:
+    api = _some(chance, about, FINAL)
+    if api is None:
+        return None
+    more = OF_TRANSACTIONS if api == "Produce" and about.transactional_ids else ()
+    return _fault(api=api, error=chance.choice((*FINAL[api], *more)), times=1)
+
+
 def _done_and_refused(chance: Random, about: About) -> list[Verb] | None:
     api = _some(chance, about, AFTER)
     return None if api is None else _fault(api=api, apply_then={"error": chance.choice(AFTER[api])}, times=1)
@@ -284,6 +325,7 @@ FAULTS: Final = (
     Line("refused", 8, _refused),
     Line("one partition refused", 5, _one_refused),
     Line("processed and refused", 4, _done_and_refused),
+    Line(REFUSED_FOR_GOOD, 5, _refused_for_good),
     Line("no metadata of topics", 3, _no_metadata),
     Line("response cut off", 2, _cut),
     Line("response in pieces", 2, _drip),

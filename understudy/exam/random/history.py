@@ -11,6 +11,14 @@ class History:
 
     events: list[dict[str, Any]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    keys: dict[str, str | None] = field(default_factory=dict)
+    """Value of a record that was sent -> its key."""
+
+    def check_key(self, reader: str, value: str, key: str | None) -> None:
+        """Note a record that was read with another key than it was sent with."""
+        if key != self.keys.get(value, key):
+            text = f"{value!r} was sent with the key {self.keys[value]!r}, and {reader} has it with {key!r}"
+            self.problems.append(("history-key", text))
 
     def write(self, event: str, client: str, **fields: Any) -> None:
         """Add an event; fields that are None are left out."""

@@ -6,13 +6,14 @@ The log is one more consumer, called `log`, with read_committed, that began at t
 import importlib
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from understudy.exam.random.history import History
+from understudy.results import JournalEntry
 
 LOG: Final = "log"
 COLUMNS: Final = ("topic", "partition", "offset", "id", "client", "group_id", "transaction", "what")
@@ -111,6 +112,46 @@ def findings(whole: History) -> list[Finding]:
         *(Finding(check, text) for check, text in whole.problems),
         *(Finding(each.check.name, _sentence(each.check.title, each.count, each.rows)) for each in broken_checks),
     ]
+
+
+def resumed_elsewhere(entries: Sequence[JournalEntry]) -> Iterator[Finding]:
+    """Return consumers whose first Fetch of a partition is not at an offset that OffsetFetch has answered."""
+    names: dict[str, str] = {}
+    committed: dict[tuple[str, str, int], set[int]] = defaultdict(set)
+    begun: set[tuple[str, str, int]] = set()
+    for entry in entries:
+        client = entry.client_id or ""
+        if entry.api == "Metadata":
+            topics = (entry.response or {}).get("topics", ())
+            names |= {each.get("topic_id") or "": each["name"] for each in topics if each["name"]}
+        for topic, partition, offset in _committed(entry, names):
+            committed[client, topic, partition].add(offset)
+        for topic, partition, offset in _fetched(entry, names):
+            place = client, topic, partition
+            if place not in begun and offset not in committed.get(place, {offset}):
+                text = f"request {entry.id} of {client} begins {topic}-{partition} at {offset}"
+                yield Finding("wire-resumed", f"{text}, where the group has committed {sorted(committed[place])}")
+            begun.add(place)
+
+
+def _committed(entry: JournalEntry, names: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+    """Return the committed offsets that a client has received."""
+    answer = entry.response or {}
+    received = entry.api == "OffsetFetch" and entry.outcome == "answered"
+    for group in (answer.get("groups") or (answer,)) if received else ():
+        for topic in group.get("topics") or ():
+            name = topic.get("name") or names.get(topic.get("topic_id") or "", "")
+            for each in topic["partitions"]:
+                if each["committed_offset"] >= 0 and each["error_code"] == "NONE":
+                    yield name, each["partition_index"], each["committed_offset"]
+
+
+def _fetched(entry: JournalEntry, names: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+    """Return the offsets from which a request fetches."""
+    for topic in (entry.request or {}).get("topics") or () if entry.api == "Fetch" else ():
+        name = topic.get("topic") or names.get(topic.get("topic_id") or "", "")
+        for each in topic["partitions"]:
+            yield name, each["partition"], each["fetch_offset"]
 
 
 def _sentence(title: str, count: int, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
 from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError, NotStarted
-from understudy.exam.exercise import TOPICS, Exercise, NotExercised
+from understudy.exam.exercise import TOPICS, Exercise, NotExercised, value_of
 from understudy.exam.random import steps
 from understudy.exam.random.administration import Administrator
 from understudy.exam.random.clients import Client, Copier, Reader, RecordProducer, ignoring_refusals
-from understudy.exam.random.faults import BROKERS, UNDO
+from understudy.exam.random.faults import BROKERS, REFUSED_FOR_GOOD, UNDO
 from understudy.exam.random.history import History
 from understudy.exam.random.schedule import FAULT, Schedule, Step
 from understudy.exam.random.sharing import ShareLedger, Sharer
@@ -39,6 +39,15 @@ LAST_SHARES: Final = 4
 """How often a share group is polled at the end, for records that were reported as done.
 
 Arbitrary, one brings what is left.
+"""
+ATTEMPTS: Final = 3
+"""How often something is tried that must work after all faults: metadata may be old once; a producer is new at last."""
+PAUSE_S: Final = 0.2
+"""Between two attempts, arbitrary."""
+FIRST: Final = 4
+"""Records in each partition before the application starts, so that a reader has a position that it can lose.
+
+Arbitrary, few to read.
 """
 GHOST_S: Final = 1.0
 """After this time a member whose program is gone is removed from its group, as by its session timeout."""
@@ -109,6 +118,7 @@ class Play:
         try:
             with self._watched("hello", ""):
                 self.exercise.driver.hello()
+            self._write_first()
             for step in self.schedule.steps:
                 self._step(step)
             self.healing.all()
@@ -119,6 +129,16 @@ class Play:
             self._repair()
             self._abort_open_transactions()
         return self.history
+
+    def _write_first(self) -> None:
+        """Write records that are there before the application."""
+        for topic in sorted({about["topic"] for about in self.schedule.used().values()}):
+            for partition in range(TOPICS[topic]):
+                values = [f"first {topic}-{partition}/{number}" for number in range(FIRST)]
+                for value in values:
+                    self.history.write("sent", "log", id=value, topic=topic)
+                    self.history.keys[value] = None
+                self.exercise.write(values, topic=topic, partition=partition)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -223,10 +243,17 @@ class Play:
     def visible(self, topic: str) -> list[tuple[int, int, str]]:
         """Return partition, offset and value of the records that a consumer with read_committed receives."""
         return [
-            (partition, record.offset, (record.value or b"").decode(errors="backslashreplace"))
+            (partition, record.offset, value_of(record))
             for partition in range(TOPICS[topic])
             for record in self.exercise.log(topic, partition, committed=True)
         ]
+
+    def _check_keys(self) -> None:
+        for topic in sorted({about["topic"] for about in self.schedule.used().values()}):
+            for partition in range(TOPICS[topic]):
+                for record in self.exercise.log(topic, partition):
+                    key = None if record.key is None else record.key.decode(errors="backslashreplace")
+                    self.history.check_key("the log", value_of(record), key)
 
     # --- what must work, once all faults are over --------------------------------------------------------------------
 
@@ -249,10 +276,15 @@ class Play:
                 with self._watched("end of all transactions", producer.name):
                     self._settle(producer)
         self._abort_open_transactions()
+        if any(step.fields.get("name") == REFUSED_FOR_GOOD for step in self.schedule.steps if step.kind == FAULT):
+            self._replace_consumers()
         self._drain()
         self._drain_shares()
+        self._check_keys()
         for admin in self.clients.values():
-            if isinstance(admin, Administrator):
+            if isinstance(admin, Administrator) and admin.name in self.used:
+                with self._watched("create topic", admin.name):
+                    admin.create_last(ATTEMPTS)
                 self.history.problems += admin.problems()
         for client in self.clients.values():
             with self._watched("close", client.name):
@@ -269,23 +301,39 @@ class Play:
         if pending := producer.flush():
             text = f"{producer.name} reports no outcome of {pending} records, after their time was over"
             self.history.problems.append(("no-outcome", text))
-        if producer.options["role"] == "copier" or producer.handle is None:
+        if producer.options["role"] == "copier":
             return
-        error = None
-        for _ in range(2):
-            if producer.handle is None:
+        until, attempt = time.monotonic() + PATIENCE_S, 0
+        while attempt < ATTEMPTS or time.monotonic() < until:
+            attempt += 1
+            error = self._write_last(producer)
+            if error is None:
                 return
-            before, handle = len(producer.handle.sent), producer.handle
-            producer.send(producer.options["topic"], [0])
-            producer.end(commit=True)
-            producer.flush()
-            new = handle.sent[before:]
-            error = next((each.error for each in new if each.error is not None), None)
-            if not new or error is None:
-                return
-        if error is not None and error.kind in {"retriable", "timeout"}:
-            text = f"{producer.name} could not write, after all faults were over: {error}"
-            self.history.problems.append(("not-written-after-healing", text))
+            if error.kind not in {"retriable", "timeout"}:  # those pass without another producer
+                producer.close()
+            time.sleep(PAUSE_S)
+        text = f"{producer.name} could not write, after all faults were over: {error}"
+        self.history.problems.append(("not-written-after-healing", text))
+
+    def _write_last(self, producer: RecordProducer) -> LibraryError | None:
+        """Write a record, in a transaction of its own if there are any; return the library's error."""
+        handle = producer.opened()
+        if handle is None:
+            return producer.last_error
+        before = len(handle.sent)
+        producer.send(producer.options["topic"], [0])
+        if producer.transactional and not producer.end(commit=True) and producer.refused_end is not None:
+            return producer.refused_end
+        producer.flush()
+        return next((each.error for each in handle.sent[before:] if each.error is not None), None)
+
+    def _replace_consumers(self) -> None:
+        """Restart the consumers, as an application does after an error that is final for them."""
+        for reader in self.readers():
+            if reader.handle is not None:
+                with self._watched("restart", reader.name):
+                    reader.close()
+                    reader.opened()
 
     def _abort_open_transactions(self) -> None:
         """End transactions that no program ends any more, as the cluster would do after their timeout."""
@@ -343,9 +391,22 @@ class Play:
                 self.history.write("drained", each.handle.name, topic=topic, group=group)
             with self._watched("commit offsets", each.name):
                 if group is not None:
-                    each.commit()
+                    self._commit_last(each)
         if group is not None:
             self._store(readers[0])
+
+    def _commit_last(self, reader: Reader) -> None:
+        """Commit; after some attempts that has to succeed. A member may have to join again before."""
+        if reader.options.get("auto_commit") or not reader.next:
+            return
+        until = time.monotonic() + PATIENCE_S
+        while not reader.commit():
+            if time.monotonic() > until:
+                text = f"{reader.name} could not commit, after all faults were over: {reader.last_error}"
+                self.history.problems.append(("not-committed-after-healing", text))
+                return
+            reader.poll()
+            time.sleep(PAUSE_S)
 
     def _drain_shares(self) -> None:
         """Let a new member of the share group take what is left, after all others have ended."""
@@ -371,6 +432,9 @@ class Play:
         visible = {(topic, partition, offset): value for partition, offset, value in self.visible(topic)}
         self._until(lambda: self.ledger.expected(visible) <= self.ledger.delivered.keys(), share)
         self.history.problems += self.ledger.problems(visible)
+        if last.refusals and all(last.refusals):
+            text = f"{last.name} could not acknowledge, after all faults were over: {last.refusals[-1]}"
+            self.history.problems.append(("not-acknowledged-after-healing", text))
 
     def _probed(self, topic: str) -> bool:
         """Write one more record for a share group that has no start offset yet: it begins at the end of the log."""

@@ -32,8 +32,6 @@ SETTINGS: Final = {
     "group.share.delivery.count.limit": 10,  # lost responses are deliveries, too
 }
 WIRE: Final = "wire-"
-OPTION: Final = "where the application asked for"
-"""A request that differs from the client's options does so without faults, too: the scenarios report it."""
 RULE: Final = "what `understudy audit --history` checks; docs/exam.md"
 CORRECT: Final = "Keeps what it reports to the application, and works again once the faults are over."
 LOSS: Final = "What the finding names: records, copies or offsets, or a program that hangs or ends."
@@ -136,11 +134,14 @@ class RandomRunner(Runner):
 def wire_findings(exercise: Exercise) -> list[Finding]:
     """Return the rules of the wire of level MUST that were broken, without those that are broken in each run."""
     entries = exercise.cluster.journal.find(limit=10_000)  # more than a schedule sends
-    return [
+    broken = [
         Finding(f"{WIRE}{each.entry.api}", str(each))
         for each in wire.problems(exercise.clients, entries, habits=False)
-        if each.level is Level.MUST and OPTION not in each.text
+        if each.level is Level.MUST
     ]
+    names = {each.name for each in exercise.clients}
+    mine = [each for each in entries if each.client_id in names]
+    return [*broken, *oracle.resumed_elsewhere(mine)]
 
 
 def log_of(play: Play, schedule: Schedule) -> dict[tuple[str, int], list[tuple[int, str]]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.exam.driver import LibraryError
 from understudy.exam.random.clients import POLL_MS, Client
 from understudy.exam.share_consumer import ShareConsumer, share_consumer
 
@@ -19,6 +20,8 @@ class ShareLedger:
     """Records -> their values."""
     done: dict[Place, str] = field(default_factory=dict)
     """Records -> `accept` or `reject`, where a commit of that was reported as successful."""
+    left: set[Place] = field(default_factory=set)
+    """Records that were not acknowledged by the last member that got them, when it was closed."""
     again: set[Place] = field(default_factory=set)
     """Records that a member got which began after all others had ended."""
 
@@ -28,6 +31,10 @@ class ShareLedger:
         if lost:
             text = f"{self.delivered[lost[0]]!r} was reported as done ({self.done[lost[0]]}ed), and delivered again"
             yield "share-not-acknowledged", f"{text} at the end; {len(lost)} such records"
+        taken = sorted(self.left & visible.keys() - self.again)
+        if taken:
+            text = f"{self.delivered[taken[0]]!r} was never acknowledged, and did not come again"
+            yield "share-taken", f"{text}; {len(taken)} such records"
         if not self.delivered:
             yield "share-undelivered", "nothing was ever delivered"
         missing = sorted(self.expected(visible) - self.delivered.keys())
@@ -43,6 +50,10 @@ class ShareLedger:
         return {place for place in visible if place[2] >= first.get(place[:2], place[2] + 1)}
 
 
+def _place(record: Mapping[str, Any]) -> Place:
+    return record["topic"], record["partition"], record["offset"]
+
+
 class Sharer(Client):
     """A member of a share group. All members of a group have one ledger."""
 
@@ -53,6 +64,8 @@ class Sharer(Client):
         self.ledger = ledger
         self.names: list[str] = []
         """The client ids that it has had."""
+        self.refusals: list[LibraryError | None] = []
+        """The outcomes of the commits after all faults were over."""
 
     def open(self) -> None:
         """Create it, and subscribe. Raises CallError."""
@@ -67,18 +80,38 @@ class Sharer(Client):
         Without a commit the acknowledgements go with the next request, and their outcome is not reported. `last`: the
         member began after all others had ended.
         """
-        if self.opened() is None or self.handle is None:
+        records = self._polled()
+        if not records or self.handle is None:
             return 0
-        handle, before = self.handle, len(self.handle.read)
-        if self.attempt(lambda: handle.poll(POLL_MS)) is not None:
-            return 0
-        records = handle.read[before:]
-        places = [(each["topic"], each["partition"], each["offset"]) for each in records]
-        self.ledger.delivered.update(zip(places, (str(each["value"]) for each in records), strict=True))
+        handle = self.handle
+        places = [_place(each) for each in records]
         if last:
             self.ledger.again.update(places)
-        if not records or self.attempt(lambda: handle.acknowledge(kind, records)) is not None or not commit:
+        if self.attempt(lambda: handle.acknowledge(kind, records)) is not None or not commit:
             return len(records)
-        if handle.commit() is None and kind != "release" and not last:
+        error = self.promised(handle.name, "ShareAcknowledge", handle.commit)
+        if last:
+            self.refusals.append(error)
+        elif error is None and kind != "release":
             self.ledger.done.update(dict.fromkeys(places, kind))
         return len(records)
+
+    def _polled(self) -> list[Mapping[str, Any]]:
+        """Poll; return the records, and write down that they were delivered."""
+        if self.opened() is None or self.handle is None:
+            return []
+        handle, before = self.handle, len(self.handle.read)
+        if self.attempt(lambda: handle.poll(POLL_MS)) is not None:
+            return []
+        records = handle.read[before:]
+        for each in records:
+            self.ledger.delivered[_place(each)] = str(each["value"])
+            self.ledger.left.discard(_place(each))
+            self.history.check_key(self.name, str(each["value"]), each.get("key"))
+        return records
+
+    def leave(self) -> None:
+        """Poll, and close without acknowledging: others have to get these records."""
+        records = self._polled()
+        self.close()
+        self.ledger.left.update(map(_place, records))

@@ -36,13 +36,13 @@ class Line:
 def _records(chance: Random, _options: Mapping[str, Any], partitions: int) -> Fields:
     # Mostly few records, so that steps of other clients come between them; mostly awaited.
     count, flush = chance.choice((1, 1, 2, 5, 12)), chance.random() < 0.6
-    if chance.random() < 0.5:
-        return {"partitions": [chance.randrange(partitions)] * count, "flush": flush}
-    return {"partitions": [chance.randrange(partitions) for _ in range(count)], "flush": flush}
+    key = chance.choice((None, None, "k0", "k1"))
+    places = [chance.randrange(partitions) for _ in range(count)]
+    return {"partitions": places[:1] * count if chance.random() < 0.5 else places, "flush": flush, "key": key}
 
 
 def _send(client: RecordProducer, fields: Fields) -> None:
-    client.send(client.options["topic"], fields["partitions"])
+    client.send(client.options["topic"], fields["partitions"], key=fields.get("key"))
     if fields.get("flush"):
         client.flush()
 
@@ -52,8 +52,14 @@ def _end(client: RecordProducer, fields: Fields) -> None:
 
 
 def _poll(client: Reader, fields: Fields) -> None:
+    options = {"max_records": fields["max_records"]} if fields.get("max_records") else {}
     for _ in range(fields["times"]):
-        client.poll()
+        client.poll(**options)
+
+
+def _polls(chance: Random, _options: Mapping[str, Any], _partitions: int) -> Fields:
+    # Mostly all that has come; else one record, so that others wait in the library while something happens.
+    return {"times": chance.choice((1, 2, 4)), "max_records": chance.choice((None, None, 1))}
 
 
 def _share(client: Sharer, fields: Fields) -> None:
@@ -92,7 +98,7 @@ STEPS: Final = (
     Line("flush", 4, PRODUCERS, _nothing, lambda client, _fields: client.flush()),
     Line("end", 6, ("transactional",),
          lambda chance, *_: {"commit": chance.random() < 0.75, "flush": chance.random() < 0.5}, _end),
-    Line("poll", 10, READERS, lambda chance, *_: {"times": chance.choice((1, 2, 4))}, _poll),
+    Line("poll", 10, READERS, _polls, _poll),
     Line("commit offsets", 5, ("member",), _nothing, lambda client, _fields: client.commit()),
     Line("seek", 3, ("reader",),
          lambda chance, _options, partitions: {
@@ -101,6 +107,7 @@ STEPS: Final = (
     Line("copy", 8, ("copier",), _nothing, lambda client, _fields: client.copy()),
     Line("share", 14, ("sharer",),
          lambda chance, *_: {"type": chance.choice(ACKNOWLEDGED), "commit": chance.random() < 0.7}, _share),
+    Line("share and close", 3, ("sharer",), _nothing, lambda client, _fields: client.leave()),
     Line("create topic", 8, ("admin",),
          lambda chance, *_: {"new_topic": f"made-{chance.randrange(3)}", "partitions": chance.randrange(1, 5)},
          _create),
