@@ -173,6 +173,7 @@ class KafkaJS {
   seek({ consumer, topic, partition, offset }) {
     const c = known(this.consumers, consumer, 'consumer');
     c.inbox.drop((each) => each.topic !== topic || each.partition !== partition);
+    c.inbox.next.set(`${topic} ${partition}`, { topic, partition, offset: `${offset}` }); // else what was polled before would be committed
     return c.inner.seek({ topic, partition, offset: `${offset}` });
   }
 
