@@ -59,6 +59,12 @@ class Clients(Protocol):
         ...
 
 
+def _raise_failure(fault: asyncio.Task[None]) -> None:
+    """Raise what a fault failed with, which is a mistake of the simulator: its task is awaited at the end only."""
+    if not fault.cancelled():
+        fault.result()
+
+
 class Nemesis:
     """Injects the faults of a plan; those of a user's program need neither ``worlds`` nor ``administrator``."""
 
@@ -104,7 +110,9 @@ class Nemesis:
             ahead_ms = fault.at_ms - self._network.now_us / 1000
             if ahead_ms > 0:
                 await sleep_ms(ahead_ms)
-            self._tasks.append(asyncio.get_running_loop().create_task(self._happen(fault)))
+            task = asyncio.get_running_loop().create_task(self._happen(fault))
+            task.add_done_callback(_raise_failure)
+            self._tasks.append(task)
 
     async def end(self) -> None:
         """End all faults: start all brokers, repair disks and network, undo the administrator's changes."""

@@ -171,8 +171,9 @@ class ProgramFaults:
                 await self._servers.stop(broker)
         await sleep_ms(down_ms)
         for broker in order:
-            self._story.note(f"broker {broker} starts")
-            await self._servers.start_one(broker)
+            if broker not in self._servers.up:  # a fault that had killed it before starts it, too
+                self._story.note(f"broker {broker} starts")
+                await self._servers.start_one(broker)
             await sleep_ms(gap_ms)
 
     async def _take_leaders(self, fault: Fault, chance: Random) -> None:
@@ -190,13 +191,13 @@ class ProgramFaults:
         wanted, taken = set(chance.sample(indexes, chance.randrange(1, len(indexes) + 1))), list[int]()
         try:
             for _ in range(_MOST_LOOKS):
+                if not wanted or servers.lives != life:
+                    break
                 for index in sorted(wanted):
                     if servers.take_leader(topic, index):
                         self._story.note(f"{topic}-{index} has no leader")
                         taken.append(index)
                 wanted -= set(taken)
-                if not wanted or servers.lives != life:
-                    break
                 await sleep_ms(_LOOK_MS)
             await sleep_ms(lasts_ms if taken else 0)
         finally:

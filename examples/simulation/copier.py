@@ -62,7 +62,8 @@ class Copier(ConsumerRebalanceListener):
 
     async def copy_next(self):
         self.check_no_request_is_late()
-        batches = await self.consumer.getmany(timeout_ms=300)
+        # Few records: if one of hundreds cannot be looked up, all are looked up again, and hardly ever all succeed.
+        batches = await self.consumer.getmany(timeout_ms=300, max_records=20)
         rebalances = self.rebalances
         async with self.transaction:
             if batches and rebalances == self.rebalances:  # otherwise they may be another member's by now

@@ -1,0 +1,50 @@
+"""Faults of programs' runs that meet other faults."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from simulator import plan
+from simulator.loop import sleep_ms
+from simulator.program_faults import ProgramFaults
+from tests.simulator import copier
+from understudy import simulation
+from understudy.simulation import Simulation
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+def test_an_outage_finds_a_broker_running_that_another_fault_has_started() -> None:
+    """Seed 2427: a broker that was down when the outage began is up before it ends; the others start all the same."""
+    assert simulation.run(copier.right, 2427, topics=copier.TOPICS, faults="all,1,2").faults
+
+
+def test_no_leader_is_taken_after_all_brokers_have_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing would elect one: the end of this fault leaves a cluster alone that has started since it began."""
+    lives: list[int] = []
+
+    async def main(sim: Simulation) -> None:
+        engine = sim._engine
+        life = engine.servers.lives
+        monkeypatch.setattr(engine.servers, "take_leader", lambda *_: lives.append(engine.servers.lives))
+        fault = plan.Fault(1, 0, plan.LEADERLESS, 1, 200, "")
+        step = asyncio.create_task(engine.nemesis.steps[plan.LEADERLESS](fault, Random(1)))
+        await sleep_ms(100)
+        await engine.servers.restart_all(clean=True)
+        await step
+        assert engine.servers.lives != life
+        assert set(lives) == {life}
+
+    assert simulation.run(main, 1, topics={"in": 1}, faults="none", minutes=0.05).ok
+
+
+def test_a_fault_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run does not go on as if it had happened."""
+
+    async def fail(*_: object) -> None:
+        raise OSError("not possible")
+
+    monkeypatch.setattr(ProgramFaults, "_outage", fail)
+    outcome = simulation.run(copier.right, 2427, topics=copier.TOPICS, faults="all,2", check=False)
+    assert "a callback fails with OSError: not possible" in outcome.findings[0]
