@@ -140,8 +140,8 @@ def test_each_fault_of_the_page_is_found_again(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_storm_is_not_taken_for_a_client_without_membership() -> None:
     """Of more requests than the journal returns, those that granted a member id may be missing."""
-    options: dict[str, Any] = {"group": "g", "instance_id": None, "isolation": "read_uncommitted", "auto_commit": True}
-    client = wire.Client("c", "consumer", {**options, "session_timeout_ms": 1})
+    options = {"group": "g", "protocol": "classic", "instance_id": None, "isolation": "read_uncommitted"}
+    client = wire.Client("c", "consumer", {**options, "auto_commit": True, "session_timeout_ms": 1})
     request = {"group_id": "g", "member_id": "m", "session_timeout_ms": 1, "group_instance_id": None}
     refused: dict[str, Any] = {"outcome": "answered", "error": "NOT_COORDINATOR", "response": {}, "request": request}
     entries = [JournalEntry(n, 0, "JoinGroup", 7, client_id="c", ts_us=n, **refused) for n in range(wire.LIMIT)]

@@ -241,7 +241,7 @@ BROKEN = {
         "share-taken",
         steps(
             {name: dict(each) for name, each in sharing().clients.items()},
-            *[(each.kind, dict(each.fields)) for each in sharing().steps[:7]],
+            *[(each.kind, dict(each.fields)) for each in sharing().steps[:11]],
             LEFT,
         ),
     ),
