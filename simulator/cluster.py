@@ -365,10 +365,11 @@ class Servers:
 
     def let_go(self, topic: str, index: int, broker: int) -> None:
         """Let a held follower fetch again, and rejoin the ISR once it has caught up."""
-        partition = self.cluster.partitions[topic, index]
-        partition.held -= {broker}
-        partition.replicate()
-        expand(self.cluster, topic, index)
+        partition = self.cluster.partitions.get((topic, index))
+        if partition is not None:  # it may have been deleted
+            partition.held -= {broker}
+            partition.replicate()
+            expand(self.cluster, topic, index)
 
     async def push_clock(self, ms: int) -> None:
         """Let the brokers' clock jump ahead."""

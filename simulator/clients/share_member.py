@@ -120,10 +120,7 @@ class ShareMember(Client):
 
     async def consume(self) -> None:
         """Fetch once from each leader, with acknowledgements in the same request or in one before it."""
-        wanted: dict[int, set[Place]] = {broker: set() for broker in self.sessions}
-        for place in sorted(self.assigned):
-            wanted.setdefault(await self.leader(place), set()).add(place)
-        for broker, places in sorted(wanted.items()):
+        for broker, places in sorted((await self._by_leader()).items()):
             session = self.sessions.get(broker)
             if session is None:
                 session = self.sessions[broker] = Session(self, self.group, broker, self._version)
@@ -143,6 +140,16 @@ class ShareMember(Client):
             for place in places:
                 if session.locks.get(place) is None and session.epoch and place not in session.known:
                     self.forget_leader(place)
+
+    async def _by_leader(self) -> dict[int, set[Place]]:
+        """Return each leader, and each broker with a session, with the partitions to fetch from it."""
+        for place in sorted(self.assigned):
+            await self.leader(place)
+        # Once more, without waiting: metadata that was read for one may have named another leader for those before it.
+        wanted: dict[int, set[Place]] = {broker: set() for broker in self.sessions}
+        for place in sorted(self.assigned):
+            wanted.setdefault(await self.leader(place), set()).add(place)
+        return wanted
 
     def _lose(self, places: set[Place]) -> None:
         for place in places:

@@ -2,8 +2,11 @@
 
 import pytest
 
+from simulator.clients import share_member
+from simulator.clients.share_member import ShareMember
+from simulator.clients.share_sessions import Answers, Session
 from simulator.deliveries import SLACK_US, Deliveries, Lock
-from simulator.history import LATEST_US
+from simulator.history import LATEST_US, Place
 
 PLACE = ("t", 0)
 
@@ -183,3 +186,39 @@ def test_a_delivery_to_a_session_that_was_lost_may_not_count(session_lost: bool)
     world.broken.clear()
     world.give("m3", 1)
     assert world.broken == ["g: t-0 offset 0 is delivered to m3 with delivery count 1, which was 2 before"]
+
+
+async def test_a_share_member_fetches_from_the_leaders_that_it_read_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata that it reads for one partition names another leader for one whose leader it knew."""
+    fetched: dict[int, set[Place]] = {}
+
+    class Sessions:
+        """A session that notes what is fetched."""
+
+        def __init__(self, _client: object, _group: str, broker: int, _version: int) -> None:
+            self.broker, self.epoch, self.known = broker, 0, frozenset[Place]()
+            self.locks: dict[Place, object] = {}
+
+        async def fetch(self, places: set[Place], *_: object, **_options: object) -> bool:
+            fetched[self.broker] = places
+            return True
+
+    class Member(ShareMember):
+        """It knows the leader of the first partition by older metadata."""
+
+        def __init__(self) -> None:
+            self.assigned, self.sessions, self.group = frozenset({("b", 0), ("b", 1)}), {}, "g"
+            self._version, self._most, self._limited = 1, 1, False
+            self.leaders = {("b", 0): 1}
+
+        async def leader(self, place: Place) -> int:
+            if place not in self.leaders:
+                self.leaders = {("b", 0): 3, ("b", 1): 2}
+            return self.leaders[place]
+
+        def _decide(self, _session: Session) -> Answers:
+            return {}
+
+    monkeypatch.setattr(share_member, "Session", Sessions)
+    await Member().consume()
+    assert fetched == {2: {("b", 1)}, 3: {("b", 0)}}

@@ -39,12 +39,30 @@ def test_no_leader_is_taken_after_all_brokers_have_started_again(monkeypatch: py
     assert simulation.run(main, 1, topics={"in": 1}, faults="none", minutes=0.05).ok
 
 
+def test_a_lag_ends_although_its_partition_is_gone() -> None:
+    """The partition is deleted while its follower is held, which would leave the ISR after that."""
+
+    async def main(sim: Simulation) -> None:
+        fault, engine = plan.Fault(1, 0, plan.LAG, 2, 200, ""), sim._engine
+        chance = Random(4)  # draws that the follower is to leave the ISR
+        lag = asyncio.create_task(engine.nemesis.steps[plan.LAG](fault, chance))
+        await sleep_ms(100)
+        assert engine.servers.cluster.partitions["t", 0].held == {2}
+        await sim.cluster.topics["t"].delete()
+        await lag
+
+    assert simulation.run(main, 1, topics={"t": 1}, faults="none", minutes=0.05).ok
+
+
 def test_a_fault_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run does not go on as if it had happened."""
 
     async def fail(*_: object) -> None:
         raise OSError("not possible")
 
+    async def main(_: Simulation) -> None:
+        await sleep_ms(30_000)
+
     monkeypatch.setattr(ProgramFaults, "_outage", fail)
-    outcome = simulation.run(copier.right, 2427, topics=copier.TOPICS, faults="all,2", check=False)
+    outcome = simulation.run(main, 2427, topics=copier.TOPICS, faults="all,2", check=False)
     assert "a callback fails with OSError: not possible" in outcome.findings[0]
