@@ -2,7 +2,8 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -41,6 +42,8 @@ class Instance:
     def __init__(self, program: Program, main: asyncio.Task[Any]) -> None:
         self.program, self.main = program, main
         self.stopping = False
+        self.restarts_due = 0
+        """How many faults are about to end it and to start another one, which the process has among those due."""
         self.written_off = False
         """Whether another instance has taken its place because it seemed dead."""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -226,9 +229,8 @@ class Supervisor:
 
     async def _kill_after(self, process: Process, instance: Instance, exchanges: int, how: str, down_ms: int) -> None:
         """Kill an instance after some exchanges with brokers, or after three seconds."""
-        process.is_due += 1
-        await self._exchanged(instance, exchanges, _MOST_WAIT_MS)
-        process.is_due -= 1
+        with self._restart_due(process, instance):
+            await self._exchanged(instance, exchanges, _MOST_WAIT_MS)
         if not instance.ended.done() and not self.over:
             self.note(instance.program, "is killed; its connections are " + how)
             process.kill(instance, how)
@@ -247,11 +249,18 @@ class Supervisor:
         await asyncio.wait(waiting, timeout=limit_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
 
     async def _restart(self, process: Process, instance: Instance, down_ms: int) -> None:
-        process.is_due += 1
-        await process.stop(instance)
-        process.is_due -= 1
+        with self._restart_due(process, instance):
+            await process.stop(instance)
         if not self.over:
             process.begin_in(down_ms)
+
+    @contextmanager
+    def _restart_due(self, process: Process, instance: Instance) -> Iterator[None]:
+        process.is_due += 1
+        instance.restarts_due += 1
+        yield
+        process.is_due -= 1
+        instance.restarts_due -= 1
 
     def replace(self, chance: Random) -> str:
         """Start another instance of a process, as in a rolling deployment; the old one ends some seconds later."""
@@ -266,9 +275,10 @@ class Supervisor:
     async def _end_old(self, process: Process, old: Instance, after_ms: int, *, clean: bool) -> None:
         await asyncio.wait([old.ended], timeout=after_ms / 1000)
         others = [each for each in process.staying if each is not old]
-        if not process.is_due and len(others) < process.wanted:  # the new one has ended meanwhile
+        due = process.is_due - old.restarts_due  # what is to follow this one comes only if it is still there by then
+        if not due and len(others) < process.wanted:  # the new one has ended meanwhile
             old.written_off = False
-        if old.ended.done() or not (others or process.is_due):
+        if old.ended.done() or not (others or due):
             return
         self.note(old.program, "is stopped cleanly, as it was replaced" if clean else "is killed, as it was replaced")
         if clean:

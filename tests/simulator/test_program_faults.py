@@ -39,6 +39,26 @@ def test_no_leader_is_taken_after_all_brokers_have_started_again(monkeypatch: py
     assert simulation.run(main, 1, topics={"in": 1}, faults="none", minutes=0.05).ok
 
 
+def test_an_instance_is_not_replaced_by_one_that_would_follow_its_own_end() -> None:
+    """A killed process starts again, although it had been about to end as a replaced one, whose replacement is gone."""
+
+    async def main(sim: Simulation) -> None:
+        sim.process("service", lambda: sleep_ms(60_000))
+        supervisor = sim._engine.supervisor
+        service = supervisor.processes["service"]
+        (old,) = service.instances
+        new = service.begin()
+        replaced = supervisor.spawn(supervisor._end_old(service, old, 1_000, clean=False))
+        service.kill(new, "closed")
+        await supervisor._kill_after(service, old, 1, "closed", 200)
+        await replaced
+        await sleep_ms(1_000)
+        assert len(service.instances) == 1
+        assert service.instances != [old]
+
+    assert simulation.run(main, 1, topics={"in": 1}, faults="none", minutes=0.05).ok
+
+
 def test_a_lag_ends_although_its_partition_is_gone() -> None:
     """The partition is deleted while its follower is held, which would leave the ISR after that."""
 
