@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from broker.handlers import APIS
 from broker.request.answers import Answer, Disconnect, Sending
-from broker.request.api import AnyHandler
+from broker.request.api import AnyApi, AnyHandler, ServedVersions
 from broker.request.connection import Connection
 from broker.request.context import Exchange, RequestContext
 from broker.server.dispatcher import Chain
@@ -93,7 +93,7 @@ class Forwarder:
         """Upstream connections from the client's connect to its end; an early request waits for the connection."""
         self._served: set[str] = set()
         """Ids of the client connections with a request in flight."""
-        self._handlers: dict[int, AnyHandler] = {}
+        self._handlers: dict[int, tuple[AnyApi, AnyHandler]] = {}
         self._serve_frame = proxy.chain.around_frames(self._serve)
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
@@ -240,8 +240,9 @@ class Forwarder:
     async def _handle(self, passing: Passing, header: RequestHeader, request: Message) -> Answer:
         """Forward a request through views and faults."""
         key, version, number = header.api_key, header.api_version, header.correlation_id
+        api, handle = self._handlers.get(key) or self._handler_of(_BY_KEY[key])
         ctx = RequestContext(
-            _BY_KEY[key].api,
+            api,
             version,
             number,
             header.client_id,
@@ -252,7 +253,7 @@ class Forwarder:
             APIS,
             len(passing.frame),
         )
-        response = await self._handler(key)(request, ctx)
+        response = await handle(request, ctx)
         if response is None:
             if passing.raw is not None:  # the response cannot be read
                 return _as_parts(passing, passing.raw)
@@ -264,11 +265,11 @@ class Forwarder:
             parts = passing.parts = encode_response(key, version, number, response)
         return parts if passing.byte_fault is None else passing.byte_fault.spoil(b"".join(parts))
 
-    def _handler(self, key: int) -> AnyHandler:
-        """Return the handler of an API: views and faults around the forwarding."""
-        if key not in self._handlers:
-            self._handlers[key] = self._proxy.chain.around(replace(_BY_KEY[key].api, handle=self._forward))
-        return self._handlers[key]
+    def _handler_of(self, served: ServedVersions) -> tuple[AnyApi, AnyHandler]:
+        """Build the handler of an API for its first request: views and faults around the forwarding."""
+        api = served.api
+        handler = self._handlers[int(api.key)] = api, self._proxy.chain.around(replace(api, handle=self._forward))
+        return handler
 
     async def _forward(self, request: Any, ctx: RequestContext) -> Message | None:
         """Innermost handler: return the broker's response; ``None`` if there is none, or it cannot be read."""
