@@ -5,6 +5,7 @@ The files are made by `storage`, so that everything but the planted mistake is a
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from protocol.log_records import group, metadata, metadata_security, transaction
@@ -219,6 +220,13 @@ class Planting:
             self.configs.setdefault(topic, {}).update({name.replace("_", "."): text for name, text in configs.items()})
         return self.shelves[key]
 
+    def recorded(self, *records: Any) -> int:
+        """Append records to the metadata log; the offset of the last."""
+        values = [metadata.encode(record)[1] for record in records]
+        log = self.shelf("__cluster_metadata")
+        log.data(len(values), keys=[None] * len(values), values=values)
+        return log.next_offset - 1
+
     def cleaned(self, topic: str, partition: int, offset: int) -> None:
         """The cleaner has gone up to this offset."""
         self._cleaned[topic, partition] = offset
@@ -315,7 +323,7 @@ class Planting:
 
     def _write_metadata(self) -> None:
         """`__cluster_metadata-0`, with topics, partitions and settings, as far as readers look at it."""
-        shelf = self.shelf("__cluster_metadata")
+        self.shelf("__cluster_metadata")
         records = list(self.metadata_before)
         for topic, topic_id in self._removed:
             records += [metadata.TopicRecord(topic, topic_id), metadata.RemoveTopicRecord(topic_id)]
@@ -349,8 +357,7 @@ class Planting:
             entity = (metadata_security.QuotaEntity("client-id", client_id),)
             records.append(metadata_security.ClientQuotaRecord(entity, "consumer_byte_rate", 1.0, False))
         records += self.metadata_behind
-        values = [metadata.encode(record)[1] for record in records]
-        shelf.data(len(values), keys=[None] * len(values), values=values)
+        self.recorded(*records)
 
 
 def restamped(batch: bytes | bytearray, **fields: int) -> bytearray:

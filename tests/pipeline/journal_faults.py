@@ -1,49 +1,25 @@
 """Faults of clients and brokers that a journal shows: the plants' registry, and traffic that is in order.
 
-A plant gets a journal in the making and a name of its own for topic, transactional id, group and client; it returns the
-id of the request that its check has to point at. The plants are in `journal_fault_cases` and `invariant_fault_cases`.
+The plants are the rows of `client_fault_cases` and `answer_fault_cases`; each has a topic, a transactional id, a group
+and a producer of its own.
 """
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.log_records.transaction import TransactionState as State
+from tests.pipeline.answer_fault_cases import ANSWERS
+from tests.pipeline.client_fault_cases import PLANTS, Requests
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring, assignment
+from tests.pipeline.planted_client import Client
 
-WirePlant = Callable[[Wiring, str], int]
-PLANTS: dict[str, WirePlant] = {}
-ANSWERS: dict[str, tuple[str, WirePlant]] = {}
-"""Wrong answers of a broker: name -> the check that has to find it, and the plant."""
-
-
-_CASES = (
-    "journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases", "group_answer_cases",
-    "refusal_cases", "transaction_report_cases", "bound_fault_cases",
-)  # fmt: skip
-
-
-ALSO: Mapping[str, tuple[str, ...]] = {
-    "commit-reported-as-abort": ("transaction-answer",),
-    "coordinator-without-a-node": ("answer-value",),
-    "member-unknown-for-once": ("generation-answer",),
-    "transaction-of-another-timeout": ("answer-value",),
-    "transaction-over-with-partitions": ("transaction-answer",),
-    "transaction-reported-prepared": ("transaction-answer",),
-    "transaction-reported-without-a-partition": ("transaction-answer",),
-    "assigned-twice": ("answer-items", "answer-place"),
-    "fetch-with-another-replica": ("metadata-differs",),
-    "group-twice": ("answer-items",),
-    "metadata-partition-twice": ("answer-items",),
-    "partition-of-no-topic": ("answer-place",),
-    "task-active-and-standby": ("assignment-answer",),
-    "topic-id-changed": ("answer-contradicted",),
-    "transaction-listed-twice": ("answer-items",),
-    "versions-twice": ("answer-items",),
-}
-"""Further checks that find a wrong answer: general ones, beside that of its API."""
+ROWS: Final[Mapping[str, tuple[str, Requests]]] = {
+    **{name: (name, requests) for name, requests in PLANTS.items()}, **ANSWERS,
+}  # fmt: skip
+"""Name of a plant -> the checks that find it, and its requests."""
+_FIRST_PRODUCER: Final = 1000
 
 
 class FoundCall(NamedTuple):
@@ -51,33 +27,6 @@ class FoundCall(NamedTuple):
 
     check: str
     id: int
-
-
-def plant(check: str) -> Callable[[WirePlant], WirePlant]:
-    """Register a plant for a check."""
-
-    def register(make: WirePlant) -> WirePlant:
-        PLANTS[check] = make
-        return make
-
-    return register
-
-
-def answer(check: str) -> Callable[[WirePlant], WirePlant]:
-    """Register a wrong answer under its function's name."""
-
-    def register(make: WirePlant) -> WirePlant:
-        ANSWERS[make.__name__.replace("_", "-")] = (check, make)
-        return make
-
-    return register
-
-
-def plants() -> Mapping[str, WirePlant]:
-    """All of them by check."""
-    for module in _CASES:
-        importlib.import_module(f"tests.pipeline.{module}")
-    return PLANTS
 
 
 def clean(wiring: Wiring) -> set[FoundCall]:
@@ -139,15 +88,20 @@ def clean_of_aborted_offsets(wiring: Wiring) -> set[FoundCall]:
     return {FoundCall("redelivered", again), FoundCall("delivered-twice", twice)}
 
 
+def sent(wiring: Wiring, name: str, producer: int = _FIRST_PRODUCER) -> int:
+    """Have a plant in the journal; the id of the request that an audit has to point at."""
+    numbers = ROWS[name][1](Client(wiring, name, producer))
+    return numbers if isinstance(numbers, int) else numbers[-1]
+
+
 def planted(root: Path, journal: Path, *names: str) -> set[FoundCall]:
     """Write a directory and its journal with some plants (default: all), and answer what has to be found."""
     where = Planting(root)
     wiring = Wiring(where)
-    expected = clean(wiring) | {FoundCall(name, plants()[name](wiring, name)) for name in names or plants()}
-    if not names:
-        for name, (check, make) in ANSWERS.items():
-            number = make(wiring, name)
-            expected |= {FoundCall(each, number) for each in (check, *ALSO.get(name, ()))}
+    expected = clean(wiring)
+    for producer, name in enumerate(names or ROWS, start=_FIRST_PRODUCER):
+        number = sent(wiring, name, producer)
+        expected |= {FoundCall(check, number) for check in ROWS[name][0].split()}
     where.close()
     wiring.write(journal)
     return expected
