@@ -1,6 +1,6 @@
 """Answers that contradict an earlier one or the logs: each is found, and its right neighbour is not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,212 +8,113 @@ from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
 from protocol.log_records.transaction import TransactionState as State
-from protocol.types import uuid_text
-from tests.pipeline.fault_files import Planting, topic_id_of
-from tests.pipeline.journal_lines import Wire, Wiring, assignment
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.journal_lines import Wiring
+from tests.pipeline.planted_client import Client
 
-Plant = Callable[[Wiring, str, bool], int]
-PLANTS: Final[dict[str, tuple[str, Plant]]] = {}
-"""Name -> the check that finds it, and what writes the requests, wrong or right; it returns the last one's id."""
-
-
-def plant(check: str) -> Callable[[Plant], Plant]:
-    """Register a plant under its function's name."""
-
-    def register(make: Plant) -> Plant:
-        PLANTS[make.__name__.replace("_", "-")] = check, make
-        return make
-
-    return register
+OK: Final = {"error_code": "NONE"}
+Plant = Callable[[Client, bool], tuple[int, ...] | int]
 
 
-def _left(wire: Wire, group: str) -> int:
-    members = [{"member_id": group, "group_instance_id": None}]
-    answer = {"error_code": "NONE", "members": [{**members[0], "error_code": "NONE"}]}
-    return wire.call("LeaveGroup", {"group_id": group, "members": members}, answer, version=4)
+def _with_partitions(c: Client, count: int) -> int:
+    """Its topic has so many partitions, with a record each."""
+    return sum(c.where.shelf(c.name, number).data(1) for number in range(count))
 
 
-def _joined(wire: Wire, group: str, generation: int = 3, member: str | None = None) -> int:
-    return wire.join(group, member or group, generation, sent_id="" if member is None else None)
+def _created(c: Client) -> int:
+    topic: dict[str, Any] = {"name": c.name, "num_partitions": 3, "replication_factor": 1, "configs": []}
+    got = {**topic, **OK, "topic_id": c.topic_id, "error_message": None}
+    request = {"topics": [{**topic, "assignments": []}], "validate_only": False}
+    return c.call("CreateTopics", request, {"topics": [got]}, 7)
 
 
-@plant("generation-answer")
-def commit_of_a_member_that_left(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one joins again, by the same id as no broker would give it, before it commits."""
-    wiring.where.shelf(name).data(9)
-    wire = wiring.connect(name)
-    _joined(wire, name)
-    wire.sync(name, name, 3, {name: assignment(name, 0)})
-    wire.fetch(name, 0, [(0, 8)])
-    _left(wire, name)
-    if not is_wrong:
-        _joined(wire, name, 4)
-    return wire.commit(name, name, 3 if is_wrong else 4, name, 5)
+def _deleted(c: Client) -> int:
+    got = {"name": c.name, "topic_id": c.topic_id, **OK, "error_message": None}
+    return c.call("DeleteTopics", {"topics": [{"name": c.name, "topic_id": None}]}, {"responses": [got]}, 6)
 
 
-@plant("generation-answer")
-def member_that_left_twice(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one is refused the second time."""
-    wire = wiring.connect(name)
-    _joined(wire, name)
-    _left(wire, name)
-    last = _left(wire, name)
-    if not is_wrong:
-        wiring.lines[-1]["response"]["members"][0]["error_code"] = "UNKNOWN_MEMBER_ID"
-    return last
+def _partitions_added(c: Client, count: int) -> int:
+    request = {"topics": [{"name": c.name, "count": count, "assignments": None}], "validate_only": False}
+    return c.call("CreatePartitions", request, {"results": [{"name": c.name, **OK, "error_message": None}]}, 3)
 
 
-@plant("join-answer")
-def generation_back_for_another_member(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right group was left by its member between."""
-    one, two = wiring.connect(name), wiring.connect(name)
-    _joined(one, name, 3)
-    if not is_wrong:
-        _left(one, name)
-    return two.join(name, "other", 2, sent_id="")
+def _transaction_of_old(c: Client, turn: int, *, committed: bool, answered: bool) -> int:
+    """A transaction of a client before KIP-890: what became of it, and what EndTxn had asked for."""
+    c.add()
+    c.coordinator(State.ONGOING, version=0)
+    c.append(3 * turn, named=True, version=11)
+    c.mark(committed=committed)
+    c.coordinator(State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT, version=0)
+    return c.end(committed=answered)
 
 
-@plant("answer-contradicted")
-def topic_created_twice(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one was deleted between."""
-    for number in range(3):
-        wiring.where.shelf(name, number).data(1)
-    wire = wiring.connect(name)
-    _created(wire, name)
-    if not is_wrong:
-        answer = {"name": name, "topic_id": uuid_text(topic_id_of(name)), "error_code": "NONE", "error_message": None}
-        wire.call("DeleteTopics", {"topics": [{"name": name, "topic_id": None}]}, {"responses": [answer]}, version=6)
-    return _created(wire, name)
-
-
-def _created(wire: Wire, name: str) -> int:
-    requested_topic = {"name": name, "num_partitions": 3, "replication_factor": 1, "assignments": [], "configs": []}
-    got: dict[str, Any] = {
-           "name": name, "topic_id": uuid_text(topic_id_of(name)), "error_code": "NONE", "error_message": None,
-           "num_partitions": 3, "replication_factor": 1, "configs": []}  # fmt: skip
-    return wire.call(
-        "CreateTopics", {"topics": [requested_topic], "validate_only": False}, {"topics": [got]}, version=7
+def _commit_for_partition_7(c: Client, error: str) -> int:
+    request = {"group_id": c.name, "generation_id_or_member_epoch": 3, "member_id": c.name}
+    topics, answers = (
+        [{"name": c.name, "topic_id": None, "partitions": [{"partition_index": 7, **fields}]}]
+        for fields in ({"committed_offset": 2}, {"error_code": error})
     )
+    return c.call("OffsetCommit", request | {"topics": topics}, {"topics": answers})
 
 
-@plant("answer-contradicted")
-def fewer_partitions_accepted(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one adds a partition."""
-    for number in range(3 if is_wrong else 4):
-        wiring.where.shelf(name, number).data(1)
-    wire = wiring.connect(name)
-    _created(wire, name)
-    request = {"topics": [{"name": name, "count": 2 if is_wrong else 4, "assignments": None}], "validate_only": False}
-    got = {"results": [{"name": name, "error_code": "NONE", "error_message": None}]}
-    return wire.call("CreatePartitions", request, got, version=3)
-
-
-@plant("end-answer")
-def commit_that_became_an_abort(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """EndTxn of version 5 was answered with the epoch of the marker."""
-    producer = 610 + is_wrong
-    log, wire = wiring.where.shelf(name), wiring.connect(name)
-    wire.init(name, (producer, 0))
-    wire.append(log, who=(producer, 0), name=name)
-    wiring.where.transaction(name, producer, 0, State.ONGOING, [(name, 0)])
-    log.marker(producer, 1, committed=not is_wrong)
-    wiring.where.transaction(name, producer, 1, State.COMPLETE_ABORT if is_wrong else State.COMPLETE_COMMIT)
-    return wire.end(name, (producer, 0), granted=(producer, 1), version=5)
-
-
-@plant("end-answer")
-def abort_that_became_a_commit_of_old(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """Before version 5, in an epoch of one transaction; the right epoch has one of each kind."""
-    producer = 612 + is_wrong
-    log, wire = wiring.where.shelf(name), wiring.connect(name)
-    wire.init(name, (producer, 0))
-    last = 0
-    for turn, committed in enumerate([True] if is_wrong else [True, False]):
-        wire.add(name, (producer, 0), name, 0)
-        wiring.where.transaction(name, producer, 0, State.ONGOING, [(name, 0)], version=0)
-        wire.append(log, who=(producer, 0), sequence=3 * turn, name=name, version=11)
-        log.marker(producer, 0, committed=committed)
-        ended = State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT
-        wiring.where.transaction(name, producer, 0, ended, version=0)
-        last = wire.end(name, (producer, 0), committed=committed != is_wrong)
-    return last
-
-
-@plant("end-answer")
-def partition_added_by_a_fenced_producer(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one has the new epoch."""
-    producer = 614 + is_wrong
-    wiring.where.shelf(name).data(1)
-    wire = wiring.connect(name)
-    for epoch in (0, 1):
-        wire.init(name, (producer, epoch))
-    return wire.add(name, (producer, 0 if is_wrong else 1), name, 0)
-
-
-@plant("verdict-withdrawn")
-def answer_behind_a_failed_authentication(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The check names the refusal; the right connection is another one."""
-    wire = wiring.connect(name)
-    wire.call("SaslHandshake", {"mechanism": "PLAIN"}, {"error_code": "NONE", "mechanisms": ["PLAIN"]}, version=1)
-    refused = wire.call("SaslAuthenticate", {}, {"error_code": "SASL_AUTHENTICATION_FAILED", "session_lifetime_ms": 0})
-    (wire if is_wrong else wiring.connect(name)).call("Metadata", {}, {"topics": []})
-    return refused
-
-
-@plant("answer-place")
-def commit_for_a_partition_that_is_not_there(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The topic has one partition; the right answer is an error."""
-    wiring.where.shelf(name).data(9)
-    wire = wiring.connect(name)
-    _joined(wire, name)
-    request: dict[str, Any] = {"group_id": name, "generation_id_or_member_epoch": 3, "member_id": name}
-    parts = [{"partition_index": 7, "committed_offset": 2}]
-    error = "NONE" if is_wrong else "UNKNOWN_TOPIC_OR_PARTITION"
-    got: Any = {
-        "topics": [{"name": name, "topic_id": None, "partitions": [{"partition_index": 7, "error_code": error}]}]
-    }
-    topics = [{"name": name, "topic_id": None, "partitions": parts}]
-    return wire.call("OffsetCommit", request | {"topics": topics}, got)
-
-
-@plant("bound-answer")
-def fetch_from_beyond_the_end(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """From behind the end, instead of OFFSET_OUT_OF_RANGE; the end itself is right."""
-    wiring.where.shelf(name).data(3)
-    return wiring.connect(name).fetch(name, 9 if is_wrong else 3, stable=3)
-
-
-def _stable_to(wiring: Wiring, number: int, offset: int) -> int:
-    wiring.lines[number - 1]["response"]["responses"][0]["partitions"][0]["last_stable_offset"] = offset
-    return number
-
-
-@plant("fetch-answer")
-def stable_offset_within_the_first_batch(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one reads uncommitted records."""
-    wiring.where.shelf(name).data(3)
-    return _stable_to(wiring, wiring.connect(name).fetch(name, 0, [(0, 2)], stable=3, committed=is_wrong), 1)
-
-
-@plant("fetch-answer")
-def batch_beyond_the_stable_offset(wiring: Wiring, name: str, is_wrong: bool) -> int:
-    """The right one became stable while the broker read: a later response has it below the last stable offset."""
-    log, wire = wiring.where.shelf(name), wiring.connect(name)
-    for _ in range(2):
-        log.data(3)
-    number = _stable_to(wiring, wire.fetch(name, 0, [(0, 2), (3, 5)], stable=6, committed=True), 3)
-    if not is_wrong:
-        wire.fetch(name, 6, stable=6, committed=True)
-    return number
+PLANTS: Final[Mapping[str, tuple[str, Plant]]] = {
+    # the right one joins again, by the same id as no broker would give it, before it commits
+    "commit-of-a-member-that-left": ("generation-answer", lambda c, wrong: (
+        c.write(9), c.join(3), c.sync(3, 0), c.fetch(0, (0, 8)), c.leave(),
+        c.commit(5, 3) if wrong else (c.join(4), c.commit(5, 4))[-1])),
+    # the right one is refused the second time
+    "member-that-left-twice": ("generation-answer", lambda c, wrong: (
+        c.join(3), c.leave(), c.leave(error="NONE" if wrong else "UNKNOWN_MEMBER_ID"))),
+    # the right group was left by its member between
+    "generation-back-for-another-member": ("join-answer", lambda c, wrong: (
+        c.join(3), 0 if wrong else c.leave(), c.second.join(2, "other", sent_id=""))),
+    # the right one was deleted between
+    "topic-created-twice": ("answer-contradicted", lambda c, wrong: (
+        _with_partitions(c, 3), _created(c), 0 if wrong else _deleted(c), _created(c))),
+    # the right one adds a partition
+    "fewer-partitions-accepted": ("answer-contradicted", lambda c, wrong: (
+        _with_partitions(c, 3 if wrong else 4), _created(c), _partitions_added(c, 2 if wrong else 4))),
+    # EndTxn of version 5 was answered with the epoch of the marker
+    "commit-that-became-an-abort": ("end-answer", lambda c, wrong: (
+        c.init(), c.append(0, named=True), c.coordinator(State.ONGOING), c.mark(committed=not wrong, epoch=1),
+        c.coordinator(State.COMPLETE_ABORT if wrong else State.COMPLETE_COMMIT, 1), c.end(granted=1))),
+    # before version 5, in an epoch of one transaction; the right epoch has one of each kind
+    "abort-that-became-a-commit-of-old": ("end-answer", lambda c, wrong: (
+        c.init(), *(_transaction_of_old(c, turn, committed=committed, answered=committed != wrong)
+                    for turn, committed in enumerate([True] if wrong else [True, False])))),
+    # the right one has the new epoch
+    "partition-added-by-a-fenced-producer": ("end-answer", lambda c, wrong: (
+        c.write(1), c.init(0), c.init(1), c.add(epoch=0 if wrong else 1))),
+    # the check names the refusal; the right connection is another one
+    "answer-behind-a-failed-authentication": ("verdict-withdrawn", lambda c, wrong: (
+        c.call("SaslHandshake", {"mechanism": "PLAIN"}, {**OK, "mechanisms": ["PLAIN"]}, 1),
+        c.call("SaslAuthenticate", {}, {"error_code": "SASL_AUTHENTICATION_FAILED", "session_lifetime_ms": 0}),
+        (c if wrong else c.second).call("Metadata", {}, {"topics": []}))[1]),
+    # the topic has one partition; the right answer is an error
+    "commit-for-a-partition-that-is-not-there": ("answer-place", lambda c, wrong: (
+        c.write(9), c.join(3), _commit_for_partition_7(c, "NONE" if wrong else "UNKNOWN_TOPIC_OR_PARTITION"))),
+    # from behind the end, instead of OFFSET_OUT_OF_RANGE; the end itself is right
+    "fetch-from-beyond-the-end": ("bound-answer", lambda c, wrong: (c.write(), c.fetch(9 if wrong else 3, stable=3))),
+    # the right one reads uncommitted records
+    "stable-offset-within-the-first-batch": ("fetch-answer", lambda c, wrong: (
+        c.write(), c.fetch(0, (0, 2), stable=3, committed=wrong, answer={"last_stable_offset": 1}))),
+    # the right one became stable while the broker read: a later response has it below the last stable offset
+    "batch-beyond-the-stable-offset": ("fetch-answer", lambda c, wrong: (
+        c.write(), c.write(), c.fetch(0, (0, 2), (3, 5), stable=6, committed=True, answer={"last_stable_offset": 3}),
+        0 if wrong else c.fetch(6, stable=6, committed=True))[2]),
+}  # fmt: skip
+"""Name -> the check that finds it, and the requests, wrong or right; the last one, or the one picked, is where."""
 
 
 def test_each_is_found_and_its_right_neighbour_is_not(tmp_path: Path) -> None:
     """Under the name of its check, at the request whose answer is wrong."""
     where = Planting(tmp_path / "data")
     wiring = Wiring(where)
-    wanted = {(check, make(wiring, name, True)) for name, (check, make) in PLANTS.items()}
-    for name, (_, make) in PLANTS.items():
-        make(wiring, f"{name}-right", False)
+    wanted = set()
+    for producer, (name, (check, make)) in enumerate(PLANTS.items(), start=610):
+        numbers = make(Client(wiring, name, producer), True)
+        wanted.add((check, numbers if isinstance(numbers, int) else numbers[-1]))
+        make(Client(wiring, f"{name}-right", producer + 100), False)
     where.close()
     tables = DuckTables(str(tmp_path / "data"), str(wiring.write(tmp_path / "journal")))
     tables.register()

@@ -13,7 +13,7 @@ from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
 from tests.forking import Started
 from tests.pipeline import administrator_traffic, answer_traffic, member_traffic
-from tests.pipeline.answer_lies import ADMINISTRATOR, LIES, MEMBERS
+from tests.pipeline.answer_lies import ADMINISTRATOR, LIES, MEMBERS, Run
 from tests.pipeline.answer_mutations import as_text, lines_of, mutations
 from tests.pipeline.answers_alone import checks_that_find
 from tests.pipeline.fault_files import Planting
@@ -102,7 +102,7 @@ def test_an_answer_that_fits_alone_is_found(
     """It contradicts its request or other answers; under the name of its check."""
     traffic, check, lie = LIES[name]
     lines = copy.deepcopy(journals[traffic])
-    lie(lines)
+    lie(Run(lines))
     assert check in faults(lines, tmp_path)
 
 
