@@ -56,13 +56,35 @@ _RETIRED_DIRECTORY = re.compile(r"[a-zA-Z0-9._-]*-\d+\.[0-9a-f]{32}-(delete|stra
 _OWN_DIRECTORIES = frozenset({RESTORING, REPLACING, RESTORED, LOADING, "remote-log-index-cache"})
 # Written by operating systems into any directory. Never read, never removed, no reason to refuse.
 SYSTEM_ENTRIES = frozenset({"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"})
+_OFFSETS = range(2**63)
+_NAMED_AFTER_AN_OFFSET = re.compile(r"([^.]*).*\.(log|index|timeindex|txnindex|snapshot|cleaned|swap)")
+_RETIREMENT = re.compile(r"\.[^.]*-(delete|future|stray)$")
 _MAX_NAMED = 5  # in an error message; what fits on a line
 
 
 def segment_part(name: str) -> tuple[int, str] | None:
     """Return offset and suffix (`log`, `index`, `timeindex`, `txnindex`, `snapshot`) of a segment's file, else None."""
     name_match = _SEGMENT_PART.fullmatch(name)
-    return None if name_match is None else (int(name_match[1]), name_match[2])
+    return None if name_match is None or int(name_match[1]) not in _OFFSETS else (int(name_match[1]), name_match[2])
+
+
+def is_refused_folder(name: str) -> bool:
+    """Return whether a broker does not start because of a folder in its data directory.
+
+    Its name has no topic and number (UnifiedLog.parseTopicPartitionName). Folders of operating systems and of
+    Understudy do not count, since Understudy starts with them.
+    """
+    topic, _, number = _RETIREMENT.sub("", name).rpartition("-")
+    return not (topic and number.isdecimal()) and name not in _OWN_DIRECTORIES | SYSTEM_ENTRIES
+
+
+def is_refused_file(name: str) -> bool:
+    """Return whether a broker does not start because of a file in a partition's folder: its name begins with no offset.
+
+    LogLoader and ProducerStateManager parse the names of all files with these suffixes (LogFileUtils.offsetFromFile).
+    """
+    parts = _NAMED_AFTER_AN_OFFSET.fullmatch(name)
+    return parts is not None and not (parts[1].isdecimal() and int(parts[1]) in _OFFSETS)
 
 
 def foreign_entries(files: Files) -> list[str]:

@@ -4,7 +4,7 @@ An unreadable file is a row of its own, so that no check takes a broken file for
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from storage.checkpoints import (
     decode_properties,
 )
 from storage.log_dir import partition_of
-from storage.ownership import OFFSET_CHECKPOINTS, segment_part
+from storage.ownership import OFFSET_CHECKPOINTS, is_refused_file, is_refused_folder, segment_part
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
 from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
 
@@ -55,7 +55,8 @@ EPOCHS: Final = pa.schema(
 )
 """One row per entry of a leader epoch checkpoint."""
 UNREADABLE: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("reason", pa.string())])
-"""One row per file that cannot be read; topic and partition are null for a file of the data directory itself."""
+"""One row per file that cannot be read, or name that a broker refuses; topic and partition are null for an entry of the
+data directory itself."""
 SNAPSHOTS: Final = pa.schema(
     [
         *_PLACE,
@@ -157,9 +158,13 @@ class BrokerFiles:
             fields = decode_properties(tree.read(META_PROPERTIES))
             self.brokers.append({
                 "directory": tree.path, "version": fields.get("version"), "cluster_id": fields.get("cluster.id"),
-                "node_id": fields.get("node.id", fields.get("broker.id")), "directory_id": fields.get("directory.id"),
+                "node_id": fields.get("broker.id" if fields.get("version") == "0" else "node.id"),
+                "directory_id": fields.get("directory.id"),
                 "is_clean": CLEAN_SHUTDOWN in names, "has_log_starts": LOG_START in names,
             })  # fmt: skip
+            folders = [name for name, is_directory in listed if is_directory]
+            for name in filter(is_refused_folder, folders):
+                self._complain(name, "a folder of no partition: a broker does not start", {"directory": tree.path})
         if BOOTSTRAP in names:
             self._read(tree, BOOTSTRAP, _check_bootstrap)
         for name, is_directory in listed:
@@ -170,10 +175,13 @@ class BrokerFiles:
             key = partition_of(name) if is_directory else None
             if key is not None:
                 place = {"directory": tree.path, "topic": key[0], "partition": key[1]}
-                self._partition(tree, name, place)
-                self._indexes(tree, name, place, is_clean=CLEAN_SHUTDOWN in names)
+                files = [each for each, is_folder in tree.names(name) if not is_folder]
+                for each in filter(is_refused_file, files):
+                    self._complain(f"{name}/{each}", "the name has no offset: a broker does not start", place)
+                self._partition(tree, name, files, place)
+                self._indexes(tree, name, files, place, is_clean=CLEAN_SHUTDOWN in names)
 
-    def _indexes(self, tree: Tree, folder: str, place: dict[str, Any], *, is_clean: bool) -> None:
+    def _indexes(self, tree: Tree, folder: str, names: Sequence[str], place: dict[str, Any], *, is_clean: bool) -> None:
         """Compare index files with segments.
 
         A clean shutdown leaves them trimmed. Before that, the last segment may be without them (Understudy writes them
@@ -181,7 +189,6 @@ class BrokerFiles:
         segment as `.swap` in the place of the old one, and a broker completes that (2.8.2: its cleaner ends after the
         scheduler of deletions has), or a half of one as `.cleaned`, which a broker removes (4.4.0).
         """
-        names = [name for name, _ in tree.names(folder)]
         parts = [part for name in names if (part := segment_part(name)) is not None]
         by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
         segments = by_suffix["log"]
@@ -209,8 +216,8 @@ class BrokerFiles:
     def _complain_of_segment(self, path: str, base: int, what: str, place: dict[str, Any]) -> None:
         self.segment_files.append({**place, "segment_base": base, "file": path, "what": what})
 
-    def _partition(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
-        for name, _ in tree.names(folder):
+    def _partition(self, tree: Tree, folder: str, names: Sequence[str], place: dict[str, Any]) -> None:
+        for name in names:
             path = f"{folder}/{name}"
             if name == LEADER_EPOCHS:
                 for number, each in enumerate(self._read(tree, path, decode_epochs, place) or ()):
