@@ -11,10 +11,16 @@ import pyarrow as pa
 from pipeline.audits.metadata_replay import Image
 from pipeline.audits.sidecar_files import Tree
 from protocol.log_records import metadata
-from protocol.log_records.quorum import snapshot_time_ms, snapshot_values
+from protocol.log_records.quorum import (
+    kraft_version_of,
+    leader_and_voters,
+    snapshot_time_ms,
+    snapshot_values,
+    voter_ids,
+)
 from protocol.records.batch import RecordBatch, checked_batches
 from protocol.records.errors import RecordsError
-from protocol.records.records import read_records
+from protocol.records.records import ControlType, control_type, read_records
 from protocol.uvarint import read_uvarint
 from storage.checkpoints import META_PROPERTIES, decode_properties
 from storage.ownership import segment_part
@@ -48,6 +54,7 @@ def faults(tree: Tree) -> list[dict[str, Any]]:
     snapshots = {key: name for name in sorted(names) if (key := metadata_snapshot(name)) is not None}
     batches = list(_batches(tree, segments))
     fault_rows = [
+        *_controls(batches),
         *_replayed(tree, segments[0], batches, snapshots),
         *_quorum(tree, names, max((batch.partition_leader_epoch for batch in batches), default=-1)),
     ]
@@ -79,6 +86,32 @@ def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
                 continue  # the check `coordinator-record` reports it
     except RecordsError:
         return
+
+
+def _controls(batches: Sequence[RecordBatch]) -> Iterator[dict[str, Any]]:
+    """Yield control records that are none of a quorum's log: a node that reads them fails (KafkaRaftClient)."""
+    for batch in batches:
+        try:
+            records = list(read_records(batch)) if batch.is_control else []
+        except RecordsError:
+            continue  # the check `records-unreadable` reports it
+        for each in records:
+            if (what := _control_fault(control_type(each.key), bytes(each.value or b""))) is not None:
+                yield {"offset": each.offset, "type": "control", "what": what}
+
+
+def _control_fault(kind: int | None, value: bytes) -> str | None:
+    try:
+        if kind == ControlType.LEADER_CHANGE:
+            leader_id, voters = leader_and_voters(value)
+            return None if leader_id in voters else f"a leader that is not a voter, {leader_id}"
+        if kind == ControlType.KRAFT_VOTERS:
+            return None if voter_ids(value) else "a voter set without voters"
+        if kind == ControlType.KRAFT_VERSION:
+            return None if kraft_version_of(value) >= 0 else "a negative kraft.version"
+    except _BROKEN:
+        return "a control record that cannot be read"
+    return f"a control record of type {kind}"
 
 
 def _replayed(tree: Tree, first: int, batches: Sequence[RecordBatch], snapshots: Snapshots) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ which terminate the process on such a record.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -247,6 +247,9 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
     if known is not None and (image.is_snapshot or record.broker_epoch < known.broker_epoch):
         yield "a registration that is older than the broker's last"
     yield from _supporting(record)
+    others = {each for key, other in image.brokers.items() if key != record.broker_id for each in other.log_dirs}
+    if len(set(record.log_dirs) - others) < len(record.log_dirs):
+        yield "a log directory that is registered twice"
     image.registers = True
     image.brokers[record.broker_id] = record
     image.fenced[record.broker_id] = record.fenced
@@ -297,6 +300,8 @@ def _registration_change(image: Image, record: md.BrokerRegistrationChangeRecord
     yield from _registered(image, record.broker_id, record.broker_epoch)
     if record.fenced not in {-1, 0, 1} or record.in_controlled_shutdown not in {0, 1}:
         yield "a change of a registration to an invalid state"
+    if record.log_dirs and (known := image.brokers.get(record.broker_id)) is not None:
+        image.brokers[record.broker_id] = replace(known, log_dirs=record.log_dirs)
     if record.broker_id in image.brokers and record.fenced:
         image.fenced[record.broker_id] = record.fenced > 0
         image.fresh.discard(record.broker_id)

@@ -322,9 +322,11 @@ class MetadataCodec:
                 return None
             cls, highest = KINDS[kind]
             # A later version may only add tags, which are skipped.
-            record, _ = shape_of(cls, min(version, highest)).read(value, at)
+            record, end = shape_of(cls, min(version, highest)).read(value, at)
         except (IndexError, struct.error, UnicodeDecodeError, ValueError) as error:
             raise MalformedRecordsError(f"metadata record: {error}") from error
+        if version <= highest and end < len(value):  # AbstractApiMessageSerde.read fails
+            raise MalformedRecordsError(f"metadata record: {len(value) - end} bytes behind it")
         return record
 
 

@@ -87,6 +87,14 @@ def voter_ids(value: bytes) -> list[int]:
     return ids
 
 
+def leader_and_voters(value: bytes) -> tuple[int, list[int]]:
+    """Return the ids of the leader and the voters in a LeaderChangeMessage (v0 and v1), without tagged fields."""
+    version, leader_id = struct.unpack_from(">hi", value)
+    count, at = read_uvarint(value, 6)
+    size = 4 + (16 if version > 0 else 0) + 1  # an id, since v1 that of the directory, and no tags
+    return leader_id, [struct.unpack_from(">i", value, at + size * number)[0] for number in range(count - 1)]
+
+
 def kraft_version_of(value: bytes) -> int:
     """Return the level of a KRaftVersionRecord."""
     return int(struct.unpack_from(">h", value, 2)[0])

@@ -2,7 +2,8 @@
 -- severity: error
 -- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is unique until it is
 -- removed; blocks of producer ids only increase; the partitions of a topic are numbered without a gap; registrations, features,
--- credentials, ACLs, tokens, quotas and metadata transactions are consistent with earlier records. A controller or broker that replays the
+-- credentials, ACLs, tokens, quotas and metadata transactions are consistent with earlier records; control records are those of a quorum,
+-- and name a leader among its voters. A controller or broker that replays the
 -- log stops here, or diverges from the others.
 WITH entries AS (
   SELECT offset, type, record, from_json(record, 'name STRING, topic_id STRING, partition_id INT, replicas ARRAY<INT>, isr ARRAY<INT>,

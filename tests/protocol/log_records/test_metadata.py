@@ -168,4 +168,12 @@ def test_garbage_is_refused_or_read_but_nothing_else(tail: bytes) -> None:
             m.decode(None, bytes((1, kind, 0)) + tail)
         except MalformedRecordsError:
             continue
-    assert m.decode(None, b"\x01\x14\x00\x00" + tail) == m.NoOpRecord()
+    assert m.decode(None, b"\x01\x14\x09\x00" + tail) == m.NoOpRecord()
+
+
+def test_a_record_ends_where_its_value_ends() -> None:
+    """Unless it is of a later version, whose fields are behind those that are known (AbstractApiMessageSerde.read)."""
+    record = b"\x01\x14\x00\x00"
+    assert m.decode(None, record) == m.NoOpRecord()
+    with pytest.raises(MalformedRecordsError, match="1 bytes behind it"):
+        m.decode(None, record + b"\0")
