@@ -7,7 +7,8 @@ from uuid import UUID
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from protocol.consumer_protocol import write_assignment
-from protocol.log_records import consumer_group, group, metadata
+from protocol.log_records import consumer_group, group, metadata, transaction
+from protocol.log_records.transaction import TransactionState as State
 from storage.checkpoints import EpochEntry
 from tests.pipeline.fault_files import Planting, Shelf, topic_id_of
 from tests.pipeline.log_faults import PLANTS, Places, plant
@@ -87,11 +88,14 @@ def clean_metadata(where: Planting) -> None:
     _owner(where, "owner-of-the-deleted", DELETED, 0)
     _classic(where, "owner-of-the-deleted-too", "deleted", 0)
     _classic(where, "owner", "orders", 0, 1)
+    _grouped(where, "all-members-have-left")
+    _grouped(where, "offsets-only", protocol_type="")
     led = where.shelf("led-three-times")
     led.data(2)
     led.data(2, leader_epoch=2)
     led.epochs.append(EpochEntry(2, 2))
     where.led["led-three-times"] = (1, -2, 1)
+    where.led["__transaction_state"] = (1,) * 7  # the seventh coordinator has written markers
     preallocated = where.shelf("preallocated", preallocate="true")
     preallocated.data(3)
     where.changed_last[str(preallocated.log_path)] = lambda content: content + bytes(10_000)
@@ -125,6 +129,51 @@ def leader_epoch_of_the_checkpoint_only(where: Planting, topic: str) -> Places:
     where.led[topic] = ()
     return {"leader-epoch-unknown": {(0, 3)}}
 
+
+@plant
+def marker_of_a_later_coordinator(where: Planting, topic: str) -> Places:
+    """The partition of `__transaction_state` never had that leader epoch."""
+    where.shelf("__transaction_state", cleanup_policy="compact")
+    log = where.shelf(topic)
+    log.data(3, producer=730, transactional=True)
+    return {"leader-epoch-unknown": {(0, log.marker(730, 0, committed=True, coordinator_epoch=900))}}
+
+
+# --- coordinators' logs ----------------------------------------------------------------------------------------------
+
+
+@plant
+def producer_of_the_coordinators_log(where: Planting, name: str) -> Places:
+    """Only offsets that are committed in a transaction have a producer."""
+    record = transaction.TransactionRecord(name, 731, 0, 1000, State.EMPTY, frozenset(), where.tick(), -1)
+    log = where.shelf("__transaction_state", cleanup_policy="compact")
+    return {"producer-fields": {(log.topic, 0, log.records([transaction.encode(record)], producer=732))}}
+
+
+def _group(**fields: Any) -> Callable[[Planting, str], Places]:
+    def make(where: Planting, name: str) -> Places:
+        return {"group-metadata": {(OFFSETS, 0, _grouped(where, name, **fields))}}
+
+    return make
+
+
+def _grouped(where: Planting, name: str, **fields: Any) -> int:
+    """A classic group without members unless it is given some; the offset of its record."""
+    values: dict[str, Any] = {"protocol_type": "consumer", "generation": 3, "protocol": None, "leader": None}
+    record = group.GroupMetadata(name, **(values | fields), current_state_timestamp_ms=where.tick())
+    return where.shelf(OFFSETS, cleanup_policy="compact").records([group.encode(record)])
+
+
+PLANTS.update(
+    {
+        "group-leader-of-no-members": _group(leader="m"),
+        "group-protocol-of-no-members": _group(protocol="range"),
+        "group-of-no-type": _group(
+            protocol_type="", protocol="p", leader="m",
+            members=(group.GroupMember("m", "client", "/127.0.0.1", 1000, 1000, b"", b""),),
+        ),
+    }
+)  # fmt: skip
 
 # --- settings --------------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
-from protocol.log_records.quorum import leader_change_batch, snapshot, snapshot_values
+from protocol.log_records.quorum import Voter, leader_change_batch, snapshot, snapshot_values, voters_value
 from protocol.records.batch import batches
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import ControlType, Record, build_batch, control_key, read_records
 from protocol.types import uuid_text
 from storage.checkpoints import HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
@@ -160,6 +160,40 @@ def _leader_change_of_a_topic(root: Path) -> None:
     path.write_bytes(path.read_bytes() + leader_change_batch(1, 0, T0_MS + 10**6, base_offset=9))
 
 
+def _at_the_end(make: Callable[[int], bytes | bytearray]) -> Fault:
+    """Bytes behind the metadata log, made for its end offset."""
+
+    def plant(root: Path) -> None:
+        raw = (root / LOG).read_bytes()
+        (root / LOG).write_bytes(raw + make(list(batches(raw))[-1].next_offset))
+
+    return plant
+
+
+def _control(kind: ControlType, value: bytes) -> Fault:
+    """One control record behind the metadata log."""
+    return _at_the_end(lambda base: build_batch(
+        [Record(base, T0_MS + 10**6, control_key(kind), value)], partition_leader_epoch=0, control=True))  # fmt: skip
+
+
+def quorum_of(*voters: int) -> Fault:
+    """What a leader, the first voter, writes in the beginning of its epoch (KIP-853), behind the metadata log."""
+    changes: list[Fault] = [
+        _at_the_end(lambda base: leader_change_batch(voters[0], 0, T0_MS + 10**6, base_offset=base, voters=voters)),
+        _control(ControlType.KRAFT_VERSION, struct.pack(">hhB", 0, 1, 0)),
+        _control(ControlType.KRAFT_VOTERS, voters_value([Voter(each, UUID(int=90 + each)) for each in voters])),
+    ]
+    return lambda root: [each(root) for each in changes]
+
+
+def _folder(name: str) -> Fault:
+    return lambda root: (root / name).mkdir()
+
+
+def _empty_file(name: str) -> Fault:
+    return lambda root: (root / name).write_bytes(b"")
+
+
 def _renamed(old: str, new: str) -> Fault:
     return lambda root: (root / old).rename(root / new)
 
@@ -219,6 +253,10 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "directory-id-not-registered": (
         "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
     "node-id-of-no-broker": ("meta-properties", _text("meta.properties", "node.id=1", "node.id=7")),
+    "node-id-named-as-in-version-0": ("meta-properties", _text("meta.properties", "node.id", "broker.id")),
+    **{f"name-{name}": ("file-unreadable", _folder(name)) for name in ("backup", "orders-x", "-0", "orders-delete")},
+    **{f"name-{name}": ("file-unreadable", _empty_file(f"orders-0/{name}"))
+       for name in ("copy.log", "old.snapshot", f"{2**63:020d}.timeindex", "copy.log.swap")},
     "meta-properties-gone": ("meta-properties", lambda root: (root / "meta.properties").unlink()),
     "names-that-collide": ("topic-collision", lambda root: [
         shutil.copytree(root / "orders-0", root / f"or{sign}ders-0") for sign in "._"]),
@@ -302,6 +340,15 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "credential-key": ("metadata-record", behind(security.UserScramCredentialRecord("b", 2, b"s", b"x", b"y", 4096))),
     "credential-gone-already": (
         "metadata-record", behind(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
+    "log-directory-of-another-broker": ("metadata-record", behind(replace(BROKER, broker_id=2, broker_epoch=9))),
+    "log-directory-twice": ("metadata-record", behind(replace(BROKER, broker_epoch=9, log_dirs=(UUID(int=90),) * 2))),
+    "bytes-behind-a-metadata-record": ("coordinator-record", _at_the_end(lambda base: build_batch(
+        [Record(base, T0_MS + 10**6, None, encoded(metadata.NoOpRecord()) + b"x")], partition_leader_epoch=0))),
+    "leader-who-is-no-voter": ("metadata-record", _at_the_end(lambda base: leader_change_batch(
+        1, 0, T0_MS + 10**6, base_offset=base, voters=(2, 3), granting=(2,)))),
+    "leader-change-cut": ("metadata-record", _control(ControlType.LEADER_CHANGE, b"\0")),
+    "voters-without-one": ("metadata-record", _control(ControlType.KRAFT_VOTERS, voters_value(()))),
+    "header-of-a-snapshot-in-the-log": ("metadata-record", _control(ControlType.SNAPSHOT_HEADER, bytes(11))),
     "acl-twice": ("metadata-record", behind(_ACL, _ACL)),
     "acl-of-nothing": ("metadata-record", behind(security.RemoveAccessControlEntryRecord(UUID(int=66)))),
     "token-of-nothing": ("metadata-record", behind(security.RemoveDelegationTokenRecord("zz"))),

@@ -17,7 +17,7 @@ from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.fault_files import Planting
-from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory
+from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory, quorum_of
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
 FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
@@ -41,6 +41,16 @@ def findings_of(root: Path, *checks: str) -> set[str]:
 def test_the_directory_without_a_fault_is_clean(tmp_path: Path) -> None:
     """Of all checks of logs, not only of those with a fault here."""
     assert findings_of(directory(tmp_path / "data")) == set()
+
+
+def test_a_broker_passes_over_other_names(tmp_path: Path) -> None:
+    """Of folders that are no partition's or no longer one, and of files whose names do not end as a segment's do."""
+    root = directory(tmp_path / "data")
+    for name in ("remote-log-index-cache", "lost+found", f"orders-7.{7:032x}-delete", f"orders-7.{7:032x}-stray"):
+        (root / name).mkdir()
+    for name in ("orders-0/copy.log.old", "orders-0/copy.deleted", "orders-0/note", "note.log"):
+        (root / name).write_bytes(b"")
+    assert findings_of(root) == set()
 
 
 def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> None:
@@ -72,6 +82,21 @@ def test_a_later_release_may_have_records_and_settings_of_its_own(tmp_path: Path
     for name in LATER:
         FAULTS[name][1](older)
     assert findings_of(older, "metadata-record", "setting-unknown") == {"metadata-record", "setting-unknown"}
+
+
+def test_a_quorum_writes_control_records_into_its_log(tmp_path: Path) -> None:
+    """Its leader is one of the voters."""
+    root = directory(tmp_path / "data")
+    quorum_of(1, 2, 3)(root)
+    assert findings_of(root) == set()
+
+
+def test_a_log_directory_may_go_to_another_broker(tmp_path: Path) -> None:
+    """Once its broker has registered without it; the fault is the same registration before that."""
+    root = directory(tmp_path / "data")
+    behind(metadata.BrokerRegistrationChangeRecord(1, 4, log_dirs=(UUID(int=90),)))(root)
+    FAULTS["log-directory-of-another-broker"][1](root)
+    assert findings_of(root, "metadata-record") == set()
 
 
 def test_a_leader_may_be_a_broker_that_registered_before(tmp_path: Path) -> None:
