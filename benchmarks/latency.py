@@ -61,15 +61,15 @@ ROWS = (
     ServerRow(
         "one_in_flight",
         (
-            Figure("one_in_flight_p50", "produce one in flight, p50", "us", "lower", Goal(of_kafka=1.0, of_kfake=1.1)),
-            Figure("one_in_flight_p99", "produce one in flight, p99", "us", "lower", Goal(of_kafka=1.0, of_kfake=1.1)),
+            Figure("one_in_flight_p50", "produce one in flight, p50", "us", "lower", Goal(of_kfake=1.15)),
+            Figure("one_in_flight_p99", "produce one in flight, p99", "us", "lower", Goal(of_kfake=1.5)),
         ),
         _one_in_flight,
     ),
     ServerRow(
         "produce_to_consume",
         (
-            Figure("produce_to_consume_p50", "produce to consume, p50", "us", "lower", Goal(of_kfake=1.2)),
+            Figure("produce_to_consume_p50", "produce to consume, p50", "us", "lower", Goal(of_kfake=1.5)),
             Figure("produce_to_consume_p99", "produce to consume, p99", "us", "lower"),
         ),
         _produce_to_consume,

@@ -33,7 +33,7 @@ ROWS = (
     FreshRow(
         "start",
         (
-            Figure("start", "start to first answer", "ms", "lower", Goal(of_kafka=0.25, most={"understudy": 400})),
+            Figure("start", "start to first answer", "ms", "lower", Goal(most={"understudy": 150})),
             Figure("idle_rss", "idle RSS", "MB", "lower", Goal(most={"understudy": 70})),
         ),
         _start,

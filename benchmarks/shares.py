@@ -178,7 +178,7 @@ def _one(member: Any, offset: int) -> None:
 
 
 def _row(name: str, title: str, members: int, mode: str) -> ServerRow:
-    figure = Figure(name, title, "msg/s", goal=Goal(of_kafka=1.0))
+    figure = Figure(name, title, "msg/s", goal=Goal(of_kfake=0.8))
     return ServerRow(name, (figure,), _queue(name, members, mode), targets=_TARGETS)
 
 
