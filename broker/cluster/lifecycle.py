@@ -2,7 +2,7 @@
 
 A killed broker's connections are reset and its memory is lost; its logs are recovered when it starts again. It is
 fenced after ``broker.session.timeout.ms``: leaders and coordinators move to other replicas, or there are none. A
-stopped broker moves its leaders first. A paused one reads nothing more, like a process under SIGSTOP.
+stopped broker moves its leaders first. A paused one neither reads nor responds, like a process under SIGSTOP.
 """
 
 import errno
@@ -219,7 +219,7 @@ class Lifecycle:
         self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
 
     def pause(self, node: Node) -> None:
-        """Stop reading from all connections; its replicas follow no leader. Raises WrongState if it is down."""
+        """Stop reading and responding; its replicas follow no leader. Raises WrongState if it is down."""
         self._check_up(node)
         self._cluster.servers[node].pause()
         self._fence_later(node)

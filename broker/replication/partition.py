@@ -267,7 +267,10 @@ class ReplicatedPartition:
         return in_sync < self.min_isr and in_sync < len(self.state.replicas)
 
     def replicate(self) -> None:
-        """Copy to the followers the records that they do not have yet, and advance the high watermark."""
+        """Copy to the followers the records that they do not have yet, and advance the high watermark.
+
+        A leader that hangs gives its followers nothing, and its high watermark stays where it is.
+        """
         leader = self.logs.get(self.state.leader)
         if leader is None or leader.context.offline is not None:
             return
@@ -286,7 +289,7 @@ class ReplicatedPartition:
             # An in-sync replica whose broker is down or paused keeps the high watermark where it is until it leaves the
             # ISR (transactions LSO-03).
             ends = (self.logs[b].log_end_offset if b in self.logs else leader.high_watermark for b in isr)
-            lowest = min(ends, default=lowest)
+            lowest = bounds.high_watermark if self._hangs(self.state.leader) else min(ends, default=lowest)
         if lowest > bounds.high_watermark and not self.short_of_replicas:
             leader.advance_high_watermark(lowest)
             for log in self.logs.values():
@@ -296,7 +299,7 @@ class ReplicatedPartition:
 
     def follows(self, broker_id: int) -> bool:
         """Whether a follower replicates now."""
-        return broker_id not in self.held and not self._hangs(broker_id)
+        return broker_id not in self.held and not self._hangs(broker_id) and not self._hangs(self.state.leader)
 
     def copy_to(self, future: PartitionLog, log: PartitionLog, most_bytes: int) -> bool:
         """Copy a piece of a replica's log to the one that is to replace it; return whether that had caught up before.

@@ -374,6 +374,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         is_token = self.info.gate is not None and self.info.gate.expects_token
         try:
             parts = await self._server.dispatcher.answer(frame, self.info)
+            if self._server.paused:
+                await self._resumption()
         except Disconnect as disconnect:
             self._disconnect(disconnect, None if is_token else frame)
             return
@@ -388,10 +390,20 @@ class ClientConnection(asyncio.BufferedProtocol):
             await self._hold_back(parts)
         elif parts is not None:
             self._write(parts)
+        if self._writable is not None or self.info.throttled_until_ms:
+            await self._slow_down()
+
+    async def _slow_down(self) -> None:
+        """Serve the next request when the client has read this response, and is not throttled."""
         if self._writable is not None:
             await self._writable
         if self.info.throttled_until_ms:
             await self.info.wait_throttled(self._server.clock)
+
+    async def _resumption(self) -> None:
+        """Wait until the broker is no longer paused: until then what a request waited for has no response."""
+        while self._server.paused and not self._closed:
+            await self._server.wait_for_resumption()
 
     def _disconnect(self, disconnect: Disconnect, frame: bytearray | None) -> None:
         if self._lost:

@@ -16,7 +16,7 @@ from broker.server.connections import Connections, Held
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
 from broker.settings.plugins import AuthenticationRequest, build_principal, principal_builder
-from broker.time.clock import ActionQueue, Clock
+from broker.time.clock import ActionQueue, Clock, Waiter
 from protocol.codec import SCRATCH_BYTES
 from protocol.deferred import dataclass
 
@@ -75,10 +75,26 @@ class Listening:
         """The number of sockets kept open so that clients whose handshake failed can read the alert."""
 
         self.paused = False
-        """Whether the broker is paused: it reads nothing."""
+        """Whether the broker is paused: it reads nothing, and writes no response."""
+        self._waiting: dict[Waiter, None] = {}
+        """Other brokers' requests, and responses to clients, that wait while this broker is paused."""
 
         self.joined: Callable[[Connection], None] = _ignore
         """Called with each new connection, before its first request."""
+
+    async def wait_for_resumption(self, deadline_ms: int | None = None) -> None:
+        """Wait until this broker resumes, it stops, or the deadline passes."""
+        waiter = Waiter()
+        self._waiting[waiter] = None
+        try:
+            await (waiter.wait_woken() if deadline_ms is None else waiter.wait(self.clock, deadline_ms))
+        finally:
+            self._waiting.pop(waiter, None)
+
+    def wake_waiting(self) -> None:
+        """Wake what waits while this broker is paused."""
+        for waiter in list(self._waiting):  # a response that goes on removes its own
+            waiter.wake()
 
     def tls_context(self, listener: str) -> AlertingContext:
         """Return the TLS context of a listener."""

@@ -13,7 +13,7 @@ from broker.server.handshake import Handshake
 from broker.server.listening import Answering, Listening, Tls
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint, PortTaken
-from broker.time.clock import Clock, Waiter
+from broker.time.clock import Clock
 
 _log = Logger(__name__)
 BACKLOG = "socket.listen.backlog.size"
@@ -30,8 +30,6 @@ class BrokerServer(Listening):
     def __init__(self, dispatcher: Answering, settings: BrokerSettings, clock: Clock, tasks: TaskGroup) -> None:
         super().__init__(dispatcher, settings, clock, tasks)
         self._servers: list[asyncio.Server] = []
-        self._waiting: dict[Waiter, None] = {}
-        """Other brokers' requests that wait while this broker is paused."""
 
     async def listen(self, endpoint: Endpoint, port: int | None = None, avoided: Container[int] = ()) -> int:
         """Bind one listener and return its port. Connections are accepted after :meth:`accept`.
@@ -115,7 +113,7 @@ class BrokerServer(Listening):
 
     def close(self, *, reset: bool = False) -> None:
         """Close everything, in order or with TCP resets, as the broker's process ends."""
-        self._wake_waiting()
+        self.wake_waiting()
         self.stop_listening()
         self.connections.close(reset=reset)
         for connection in list(self.serving):
@@ -139,26 +137,15 @@ class BrokerServer(Listening):
                 connection.hang_up()
 
     def pause(self) -> None:
-        """Accept connections but read nothing from any of them, like a broker that hangs."""
+        """Accept connections but read nothing from any of them and write no response, like a broker that hangs."""
         self.paused = True
         for connection in self._connections():
             connection.stop_reading()
 
-    async def wait_for_resumption(self, deadline_ms: int) -> None:
-        """Wait like a request of another broker: until this broker resumes, it stops, or the deadline passes."""
-        waiter = Waiter()
-        self._waiting[waiter] = None
-        await waiter.wait(self.clock, deadline_ms)
-        self._waiting.pop(waiter, None)
-
-    def _wake_waiting(self) -> None:
-        for waiter in self._waiting:
-            waiter.wake()
-
     def resume(self) -> None:
         """Read again."""
         self.paused = False
-        self._wake_waiting()
+        self.wake_waiting()
         for connection in list(self.connections.open):
             if isinstance(connection, ClientConnection):
                 connection.resume_reading()

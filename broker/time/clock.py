@@ -344,6 +344,10 @@ class Waiter:
         self.woken = True
         self._end(woken=True)
 
+    async def wait_woken(self) -> None:
+        """Wait until woken, however long."""
+        await self._future
+
     async def wait(self, clock: Clock, deadline_ms: int) -> bool:
         """Wait until woken (return true) or until the cluster's clock reaches the deadline (return false)."""
         timer = clock.call_at(deadline_ms, self._time_out)

@@ -309,6 +309,64 @@ async def test_a_paused_broker_answers_when_it_goes_on(stage: Stage) -> None:
 
 
 @on_three_brokers
+async def test_what_waits_at_a_paused_broker_has_its_response_when_it_goes_on(stage: Stage) -> None:
+    """Also if the wait is over before: a process under SIGSTOP writes nothing."""
+    await assigned(stage, 2, 3)
+    wire = await stage.connect(2)
+    for paused in (False, True):
+        request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[FetchTopic("t", [FetchPartition(0, 0, 1000)])])
+        polled = asyncio.ensure_future(wire.call(ApiKey.FETCH, 12, request))
+        await stage.pass_time(0)
+        await stage.pass_time(499)
+        assert not polled.done()
+        if paused:
+            stage.cluster.lifecycle.pause(node(stage, 2))
+        await stage.pass_time(1)
+        await stage.pass_time(0)  # the client reads
+        assert polled.done() is not paused
+        if paused:
+            stage.cluster.lifecycle.resume(node(stage, 2))
+        assert not (await polled).responses[0].partitions[0].error_code
+
+
+@on_three_brokers
+async def test_a_leader_that_hangs_commits_nothing(stage: Stage) -> None:
+    """Its in-sync replicas have the record, but it does not learn of it; when it goes on, another one leads."""
+    await assigned(stage, 2, 1, 3)
+    hosted = stage.cluster.partitions["t", 0]
+    hosted.held = frozenset({3})
+    data = [TopicProduceData("t", [PartitionProduceData(0, records_batch(b"a"))])]
+    wire = await stage.connect(2)
+    produced = asyncio.ensure_future(wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 60_000, data)))
+    await stage.pass_time(0)
+    stage.cluster.lifecycle.pause(node(stage, 2))
+    hosted.held = frozenset()
+    hosted.replicate()
+    assert hosted.logs[2].high_watermark == 0
+    await stage.pass_time(SESSION_MS)
+    assert (await led(stage), produced.done()) == ((1, 1, [1, 3]), False)
+    stage.cluster.lifecycle.resume(node(stage, 2))
+    (response,) = (await produced).responses[0].partition_responses
+    assert response.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert values(stage, 1) == values(stage, 3) == [b"a"]
+
+
+@on_three_brokers
+async def test_a_paused_broker_that_is_killed_gives_no_response(stage: Stage) -> None:
+    """What would have been sent when it goes on is lost with its process."""
+    await assigned(stage, 2, 3)
+    wire = await stage.connect(2)
+    request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[FetchTopic("t", [FetchPartition(0, 0, 1000)])])
+    polled = asyncio.ensure_future(wire.call(ApiKey.FETCH, 12, request))
+    await stage.pass_time(0)
+    stage.cluster.lifecycle.pause(node(stage, 2))
+    await stage.pass_time(500)
+    stage.cluster.lifecycle.kill(node(stage, 2))
+    with pytest.raises(Hung):
+        await polled
+
+
+@on_three_brokers
 async def test_a_broker_that_hangs_for_too_long_is_given_up(stage: Stage) -> None:
     """When it goes on it registers again, as a follower."""
     await assigned(stage, 2, 3)
