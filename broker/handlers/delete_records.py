@@ -4,7 +4,7 @@ Versions 0-2. Not done: nothing.
 """
 
 from broker.coordination.metadata.image import INTERNAL_TOPICS
-from broker.replication.partition import ReplicatedPartition
+from broker.replication.partition import Progress, ReplicatedPartition
 from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.time.clock import Watched, wait_until
@@ -22,15 +22,16 @@ from protocol.scala import few_grouped_by_topic, grouped_by_topic
 
 @dataclass(slots=True)
 class _Pending:
-    """A partition whose replicas do not all begin at the offset yet."""
+    """A partition whose replicas do not all begin at the offset yet; ``seen`` is how far they were."""
 
     partition: ReplicatedPartition
     offset: int
     result: DeleteRecordsPartitionResult
+    seen: Progress
 
 
 async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRecordsResponse:
-    """Answer when the replicas on all live brokers have deleted the records, or at the timeout (core E.10).
+    """Answer when the replicas on all brokers that are not fenced have deleted them, or at the timeout (core E.10).
 
     Of two offsets for a partition the last one is used (KafkaApis.handleDeleteRecordsRequest keeps a map).
     """
@@ -54,10 +55,10 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
 
 
 async def _wait_for_replicas(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
-    """Wait for replicas that are held, or whose log directory has failed (Kafka: DelayedDeleteRecords)."""
+    """Wait for replicas that are held or down, or whose log directory has failed (Kafka: DelayedDeleteRecords)."""
 
     def done() -> bool:
-        pending[:] = [each for each in pending if not _deleted(each, ctx)]
+        pending[:] = [each for each in pending if not _deleted(each, ctx.node.id)]
         return not pending or ctx.connection.lost
 
     watched: list[Watched] = [ctx.connection, *(each.partition for each in pending)]
@@ -66,15 +67,20 @@ async def _wait_for_replicas(pending: list[_Pending], deadline_ms: int, ctx: Req
         each.result.error_code = ErrorCode.REQUEST_TIMED_OUT
 
 
-def _deleted(pending: _Pending, ctx: RequestContext) -> bool:
-    """Whether the result is final; another broker may lead by now."""
-    result = pending.result
-    try:
-        result.low_watermark = pending.partition.low_watermark(ctx.node.id)
-    except KafkaError as error:
-        result.low_watermark, result.error_code = -1, error.code
-        return True
-    return result.low_watermark >= pending.offset
+def _deleted(pending: _Pending, broker_id: int) -> bool:
+    """Whether all replicas begin at the offset, by now.
+
+    Kafka looks only when a follower or the high watermark has advanced (Partition.tryCompleteDelayedRequests), not when
+    a replica's broker is fenced, another broker leads or the topic is deleted: the wait then lasts (core E.10.1).
+    """
+    progress = pending.partition.progress(broker_id)
+    if progress is None or not progress.is_beyond(pending.seen):
+        return False
+    pending.seen = progress
+    low_watermark = pending.partition.low_watermark(broker_id)
+    if low_watermark >= pending.offset:
+        pending.result.low_watermark = low_watermark
+    return low_watermark >= pending.offset
 
 
 def _goes_to_replica_manager(topic: str, index: int, ctx: RequestContext) -> bool:
@@ -92,8 +98,8 @@ def _delete(
         result = DeleteRecordsPartitionResult(index, partition.low_watermark(ctx.node.id))
     except KafkaError as error:
         return DeleteRecordsPartitionResult(index, -1, error.code)
-    if result.low_watermark < target:
-        pending.append(_Pending(partition, target, result))
+    if result.low_watermark < target and (seen := partition.progress(ctx.node.id)) is not None:
+        pending.append(_Pending(partition, target, result, seen))
     return result
 
 

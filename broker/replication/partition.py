@@ -61,6 +61,7 @@ class ReplicatedPartition:
         "_clock",
         "_end",
         "_hangs",
+        "_starts",
         "_watchers",
         "held",
         "index",
@@ -87,6 +88,7 @@ class ReplicatedPartition:
         self.min_isr = 1
         self.moves: deque[OffsetsMoved] = deque(maxlen=_MOST_MOVES)
         self._end = 0  # the high watermark of the last leader, when it went
+        self._starts: dict[int, int] = {}  # where the log of a broker that is down began, as its leader remembers
         self.held: frozenset[int] = frozenset()
         self._absence = ErrorCode.NOT_LEADER_OR_FOLLOWER
         self._watchers: dict[Callable[[], None], None] = {}  # ordered: the same run wakes in the same order
@@ -171,6 +173,7 @@ class ReplicatedPartition:
     def host(self, broker_id: int, log: PartitionLog) -> None:
         """Add a broker's replica. Records beyond the leader's history were never committed, and are truncated."""
         self.logs[broker_id] = log
+        self._starts.pop(broker_id, None)
         leader = self.logs.get(self.state.leader)
         if leader is log and not log.offline:
             self._lead(self.state)  # the epoch begins with the log, even if it is empty
@@ -180,8 +183,10 @@ class ReplicatedPartition:
     def drop(self, broker_id: int) -> bool:
         """Remove the replica of a broker that is down or has it no longer; return whether there was one."""
         log = self.logs.pop(broker_id, None)
-        if log is not None and broker_id == self.state.leader:
-            self._end = log.high_watermark
+        if log is not None:
+            self._starts[broker_id] = log.log_start_offset
+            if broker_id == self.state.leader:
+                self._end = log.high_watermark
         return log is not None
 
     def moved(self, why: str, before: int, after: int, *, start: bool = True) -> None:
@@ -356,12 +361,22 @@ class ReplicatedPartition:
     def low_watermark(self, broker_id: int) -> int:
         """Return the lowest log start offset of the replicas on live brokers. Raises KafkaError if not led here.
 
-        A broker that hangs counts until it is fenced.
+        A broker that hangs or is down counts until it is fenced (Partition.lowWatermarkIfLeader).
         """
         leader = self.led_by(broker_id)
         isr = self.state.isr
-        counted = (log for each, log in self.logs.items() if each in isr or not self._hangs(each))
-        return min((log.log_start_offset for log in counted), default=leader.log_start_offset)
+        starts = [log.log_start_offset for each, log in self.logs.items() if each in isr or not self._hangs(each)]
+        starts += [start for each, start in self._starts.items() if each in isr]
+        return min(starts, default=leader.log_start_offset)
+
+    def progress(self, broker_id: int) -> "Progress | None":
+        """Return how far the replicas are, as the leader knows it; None if this broker does not lead."""
+        try:
+            leader = self.led_by(broker_id)
+        except KafkaError:
+            return None
+        starts = {each: log.log_start_offset for each, log in self.logs.items() if log is not leader}
+        return Progress(leader.high_watermark, {**self._starts, **starts})
 
     # --- writing at given offsets ------------------------------------------------------------------------------------
 
@@ -405,6 +420,18 @@ class ReplicatedPartition:
         if self._watchers:
             for call in tuple(self._watchers):
                 call()
+
+
+class Progress(NamedTuple):
+    """A leader's high watermark, and the log start offsets of its followers."""
+
+    high_watermark: int
+    starts: dict[int, int]
+
+    def is_beyond(self, other: "Progress") -> bool:
+        """Whether the high watermark or a follower has advanced since."""
+        advanced = any(start > other.starts.get(each, -1) for each, start in self.starts.items())
+        return advanced or self.high_watermark > other.high_watermark
 
 
 def wake_all(waiting: list[ReplicatedPartition]) -> None:

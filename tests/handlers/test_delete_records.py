@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from broker.replication.partition import ReplicatedPartition
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -13,11 +15,13 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.scenarios.transactions.harness import SETTINGS, Stage, running
 from tests.storage.logs import records_batch
 
-TIMEOUT_MS = 5_000
+TIMEOUT_MS, SESSION_MS = 5_000, 9_000
+"""Of the request, and broker.session.timeout.ms."""
 
 
 @asynccontextmanager
@@ -81,8 +85,55 @@ async def test_a_follower_that_goes_on_too_late_is_a_timeout() -> None:
         assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
 
 
-async def test_a_broker_that_is_down_is_not_waited_for() -> None:
-    """Of its replica nothing counts (Partition.lowWatermarkIfLeader)."""
+async def test_a_broker_that_is_down_is_waited_for_until_it_is_fenced() -> None:
+    """Of the replica of a fenced broker nothing counts (Partition.lowWatermarkIfLeader)."""
     async with on_two_brokers() as stage:
         stage.cluster.lifecycle.kill(stage.cluster.nodes[3 - hosted(stage).state.leader])
+        task = await deletion(stage, 2)
+        await stage.pass_time(TIMEOUT_MS)
+        assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
+        await stage.pass_time(SESSION_MS)
         assert await (await deletion(stage, 3)) == DeleteRecordsPartitionResult(0, 3)
+
+
+@pytest.mark.parametrize("then", ["the follower is fenced", "it leads", "the topic is deleted"])
+async def test_what_the_leader_does_not_look_at_ends_no_wait(then: str) -> None:
+    """The wait lasts to its timeout, as that of 4.4.0 (core E.10.1)."""
+    async with on_two_brokers() as stage:
+        hold(stage, follower=True)
+        task = await deletion(stage, 2)
+        leader = hosted(stage).state.leader
+        if then == "the follower is fenced":
+            metadata = stage.cluster.metadata
+            metadata.submit(lambda _now_ms: metadata.machine.fence_broker(3 - leader))
+        elif then == "it leads":
+            stage.cluster.lifecycle.pause(stage.cluster.nodes[leader])
+            metadata = stage.cluster.metadata
+            metadata.submit(lambda _now_ms: metadata.machine.fence_broker(leader))
+            stage.cluster.lifecycle.resume(stage.cluster.nodes[leader])
+            assert hosted(stage).state.leader == 3 - leader
+        else:
+            wire = await stage.connect(3 - leader)
+            deleted = DeleteTopicsRequest(timeout_ms=1000, topics=[DeleteTopicState("t")])
+            await wire.call(ApiKey.DELETE_TOPICS, 6, deleted)
+        await stage.pass_time(TIMEOUT_MS - 1)
+        assert not task.done()
+        await stage.pass_time(1)
+        assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
+
+
+async def test_the_high_watermark_makes_the_leader_look_again() -> None:
+    """A follower that was fenced is not waited for any more, as soon as others' records are replicated."""
+    async with on_two_brokers() as stage:
+        hold(stage, follower=True)
+        task = await deletion(stage, 2)
+        leader = hosted(stage).state.leader
+        stage.cluster.lifecycle.pause(stage.cluster.nodes[3 - leader])
+        metadata = stage.cluster.metadata
+        metadata.submit(lambda _now_ms: metadata.machine.fence_broker(3 - leader))
+        await stage.pass_time(0)
+        assert not task.done()
+        data = [TopicProduceData("t", [PartitionProduceData(0, records_batch(b"d"))])]
+        wire = await stage.connect(leader)
+        await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 1000, data))
+        assert await task == DeleteRecordsPartitionResult(0, 2)
