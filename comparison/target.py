@@ -103,7 +103,8 @@ class Target:
     ``shared`` are the share partitions (group and partition) that the leader has probably loaded. ``internal_topics``
     are those of streams groups' topologies, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the SASL listener. ``tokens`` are delegation tokens: id and HMAC.
-    ``steer`` pauses, resumes, kills or starts a broker; those that then give no response are ``away``.
+    ``steer`` pauses, resumes, stops, kills or starts a broker; those that then give no response are ``away``, and those
+    that have no process ``ended``.
     ``probe`` is the name of its own probe topic: others may play on the same cluster at the same time. ``draws`` is a
     context that determines the id that the cluster generates next; None: ids are random. ``advance`` moves its clock
     forward by milliseconds; None: it has the real time.
@@ -125,6 +126,7 @@ class Target:
     restart: Callable[[bool, int], None] | None = None
     steer: Callable[[str, int], None] | None = None
     away: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
     connections: dict[str, Connection] = field(default_factory=dict)
     client_id: str = "compare"
     others: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ that Kafka has not shown is looked for in up to `MOST_PLAYS` plays of Kafka, bef
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from comparison.difference import Difference, differences
 from comparison.exchange import Exchange
@@ -79,7 +80,7 @@ def _unexplained(kafka: Outcome, ours: Outcome) -> Iterator[Difference]:
         number, _, api = what.partition(" ")
         title = api if number.isdigit() else what
         for each in differences(title, kafka.get(what), ours.get(what), f"[{number}]" if number.isdigit() else ""):
-            if explained(each) is None:
+            if explained(replace(each, path=each.path.partition(".response.")[2] or each.path)) is None:
                 yield each
 
 

@@ -3,7 +3,9 @@
 The steps are those of histories. A step with `now` is sent at once, in the same burst as the step before it; before
 every other one the play waits until the cluster is quiet. A request that waits stays pending meanwhile, and what is
 sent on its connection is queued behind it. `cut` closes a connection, `await` waits
-for the end of short waits, `pause` and `resume` stop a broker for a while.
+for the end of short waits. `pause` and `resume` halt a broker's process for a while; `stop` ends it in good order and
+`kill` at once, until it is to `start`; `missed` waits until the controller has fenced it. `names` chooses names by
+their coordinators, `move_coordinator` moves one.
 """
 
 import contextlib
@@ -11,11 +13,12 @@ import json
 import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from comparison.connection import Closed, Connection
-from comparison.histories import end_state
+from comparison.histories import end_state, steering
 from comparison.histories.multi_broker import broker_of
 from comparison.histories.play import BUILDERS
 from comparison.histories.quiescence import wait_metadata
@@ -50,9 +53,7 @@ Ours, longer than any wait of a script but the long ones.
 SOON_S = 0.5
 """What was queued behind a wait that is over is served within so long: ours, ten times QUIET_S."""
 AT_ITS_END, THEN = "at the end of its wait", "then"
-CLOSED, CUT, WAITS = "(connection closed)", "(cut)", "(waits)"
-STEERED = {"pause": True, "resume": False}
-"""Step at a broker -> whether the broker then gives no response; for clusters that have `Target.steer`."""
+CLOSED, REFUSED, CUT, WAITS = "(connection closed)", "(connection refused)", "(cut)", "(waits)"
 OWNERS = ("group", "group_id", "transactional_id")
 Outcome = dict[str, Any]
 
@@ -66,6 +67,7 @@ class _Sent:
     request: StepRequest
     at: float
     wait_ms: int | None
+    parks: bool
     behind: "_Sent | None"
     when: str = ""
     over: float = 0.0
@@ -77,7 +79,7 @@ class _Sent:
     @property
     def may_wait(self) -> bool:
         """Whether its response may wait for a later step."""
-        return self.wait_ms is not None or self.request.parks or (self.behind is not None and not self.behind.when)
+        return self.wait_ms is not None or self.parks or (self.behind is not None and not self.behind.when)
 
 
 @dataclass
@@ -97,21 +99,34 @@ class Play:
             if not step.get("now") or self._changes_metadata():
                 self._settle()
                 self.burst += 1
-            if step["do"] == "cut":
-                self._cut(step["c"])
-            elif step["do"] == "await":
-                self._await()
-            elif step["do"] in STEERED:
-                self._steer(step["do"], step["broker"])
-            else:
-                self._send(number, step)
+            self._do(number, step)
         self._await()
         while any(self._waiting()) and self._collect(LAST_QUIET_S):
             pass
+        if self.target.away:  # the logs are read from their leaders
+            steering.bring_back(self.target)
         at_end = self._at_end()  # before the connections close: then what is queued there would be served
         for connection in list(self.pending):
             self._over(connection, WAITS)
         return {**self._responses(), **at_end()}
+
+    def _do(self, number: int, step: Step) -> None:
+        """Perform a step: most send a request."""
+        target, do = self.target, step["do"]
+        if do == "cut":
+            self._cut(step["c"])
+        elif do == "await":
+            self._await()
+        elif do in steering.AWAY:
+            self._steer(do, step["broker"])
+        elif do == "missed":
+            steering.wait_missed(target, step["broker"])
+        elif do == "names":
+            steering.choose_names(target, step["coordinators"])
+        elif do == "move_coordinator":
+            steering.move_coordinator(target, step)
+        else:
+            self._send(number, step)
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -130,6 +145,7 @@ class Play:
             request,
             time.monotonic(),
             step.get("max_wait", step.get("timeout")),
+            request.parks or step.get("waits", False),
             line[-1] if line else None,
         )
         try:
@@ -137,6 +153,9 @@ class Play:
             connection.send(request.key, request.version, request.request, answered=request.answered)
         except AuthenticationError as error:
             self.responses[number] = (sent, f"(login refused: {error})")
+            return
+        except ConnectionError:
+            self.responses[number] = (sent, REFUSED)
             return
         except Closed:
             line.append(sent)
@@ -146,10 +165,12 @@ class Play:
             line.append(sent)
 
     def _steer(self, do: str, broker: int) -> None:
-        target = self.target
-        if target.steer is not None:
-            target.steer(do, broker)
-            (target.away.add if STEERED[do] else target.away.discard)(broker)
+        """Steer a broker, and read what arrives meanwhile: a Kafka stops for a second and more."""
+        with ThreadPoolExecutor(1) as pool:
+            steered = pool.submit(steering.steer, self.target, do, broker)
+            while not steered.done():
+                self._collect(QUIET_S)
+            steered.result()
 
     def _cut(self, name: str) -> None:
         """Cut a connection, unless Kafka, which then reads none, would notice it only when a wait is over (GAPS.md)."""
@@ -306,10 +327,11 @@ def play(target: Target, steps: Sequence[Step], prefix: str, base_ms: int) -> Ou
     try:
         return Play(target).run(steps)
     finally:
+        if any(step["do"] in steering.LASTING for step in steps):
+            steering.bring_back(target)
+            steering.restore_coordinators(target)
         for broker in sorted(target.away):
-            assert target.steer is not None
-            target.steer("resume", broker)
-            target.away.discard(broker)
+            steering.steer(target, "resume", broker)
         with contextlib.suppress(Closed, OSError):
             end_state.clean_up_one(target)
 

@@ -14,10 +14,10 @@ CONSUMER, ANY_REPLICA = -1, -2
 """Replica ids in ListOffsets: a consumer gets the high watermark, a debugging replica the log end offset."""
 
 
-def wait_replicated(target: Target) -> None:
-    """Wait until all records of the history's topics are below their high watermarks."""
+def wait_replicated(target: Target, *, internal: bool = False) -> None:
+    """Wait until all records of the history's topics, or also ``internal`` ones, are below their high watermarks."""
     deadline = deadline_for("records are replicated")
-    for topic, part in _parts(target):
+    for topic, part in _parts(target, ("__",) if internal else ()):
         while _offset(target, topic, part, LATEST, CONSUMER) != _offset(target, topic, part, LATEST, ANY_REPLICA):
             deadline.check(topic)
 
@@ -32,9 +32,9 @@ def wait_caught_up(target: Target, broker: int) -> None:
                 deadline.check(topic)
 
 
-def _parts(target: Target) -> list[tuple[str, Any]]:
+def _parts(target: Target, prefixes: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
     topics = target.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-    topics_of_history = [topic for topic in topics if topic.name.startswith(target.names.prefix)]
+    topics_of_history = [topic for topic in topics if topic.name.startswith((target.names.prefix, *prefixes))]
     return [(topic.name, part) for topic in topics_of_history for part in topic.partitions if part.leader_id > 0]
 
 

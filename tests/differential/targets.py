@@ -99,7 +99,10 @@ THREE = {
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "3",
+    "share.coordinator.state.topic.num.partitions": "3",
+    "share.coordinator.state.topic.replication.factor": "3",
     "auto.leader.rebalance.enable": "false",
+    "broker.session.timeout.ms": "5000",  # ours: longer than the steps between a pause and the next look at it
 }
 """Of clusters of three brokers, beside those."""
 
@@ -134,7 +137,10 @@ def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
         understudy.control("POST", f"/v1/brokers/{broker}/start")
 
     def steer_kafka(do: str, broker: int) -> None:
-        (kafka.pause if do == "pause" else kafka.resume)(broker)
+        if do in ("stop", "kill"):
+            kafka.stop(broker, clean=do == "stop")
+        else:
+            {"pause": kafka.pause, "resume": kafka.resume, "start": kafka.start}[do](broker)
 
     def steer_ours(do: str, broker: int) -> None:
         understudy.control("POST", f"/v1/brokers/{broker}/{do}")

@@ -11,7 +11,7 @@ import pytest
 from comparison.exchange import as_recorded
 from comparison.histories.run import Histories, load_history, save
 from tests.clients.targets import CACHE, oracle_release
-from tests.differential import overlaps
+from tests.differential import overlaps, stops
 from tests.differential.conftest import REPORTS
 from tests.differential.many import clusters
 from tests.storage.kafka_tools import need_kafka
@@ -142,6 +142,14 @@ def test_scripts_that_overlap_with_users_and_few_sessions(tmp_path: Path) -> Non
 def test_scripts_that_overlap_on_three_brokers(histories_of_three: Histories, name: str) -> None:
     """Waits for in-sync replicas and waits at a leader that changes end as in Kafka."""
     assert not histories_of_three.outcomes.play(overlaps.THREE[name]).differences
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", stops.STOPS)
+def test_scripts_in_which_brokers_stop(histories_of_three: Histories, name: str) -> None:
+    """Requests that wait at a broker that stops, is killed or hangs, or whose leader moves, end as in Kafka."""
+    assert not histories_of_three.outcomes.play(stops.STOPS[name]).differences
 
 
 @pytest.mark.nightly
