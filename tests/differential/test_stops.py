@@ -14,7 +14,7 @@ from comparison.histories.step_request import Step
 from comparison.target import Target
 from tests.conftest import BrokerWith
 from tests.differential.overlaps import join, poll, produce, replicas
-from tests.differential.stops import LAG, LAGGING, LEADER, OTHER, broker, metadata, names
+from tests.differential.stops import LAG, LAGGING, LEADER, OTHER, STOPS, broker, metadata, names
 from tests.differential.targets import SETTINGS, THREE
 
 SETTINGS_OF_THREE = {**SETTINGS, **THREE, "broker.session.timeout.ms": "1500"}
@@ -62,6 +62,15 @@ def test_a_coordinator_is_chosen_by_names_and_moves(broker_with: BrokerWith) -> 
     assert [each["response"]["error_code"] for each in responses[:2]] == ["MEMBER_ID_REQUIRED", "NOT_COORDINATOR"]
     assert responses[1]["when"] != "at once"
     assert responses[2]["response"]["error_code"] != "NOT_COORDINATOR"
+
+
+def test_a_share_fetch_acquires_nothing_at_a_broker_that_stops(broker_with: BrokerWith) -> None:
+    """What another member gives up as its connection ends is for the next leader; what waits has no response."""
+    outcome = play(three(broker_with), STOPS["share fetch, leader stops"], "s.", 0)
+    before, waiting, after = (outcome[f"{number} ShareFetch"]["response"] for number in (9, 10, 12))
+    acquired = [each["responses"][0]["partitions"][0]["acquired_records"] for each in (before, after)]
+    assert [[batch["last_offset"] for batch in each] for each in acquired] == [[2], [2]]
+    assert waiting == "(connection closed)"
 
 
 def test_a_killed_broker_is_missed(broker_with: BrokerWith) -> None:

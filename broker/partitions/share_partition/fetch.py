@@ -130,6 +130,8 @@ class ShareFetch:
 
     def _enough(self, limits: Limits) -> bool:
         """Return whether there is enough to read for a response (groups D.5 SF6)."""
+        if self._shares.ending:
+            return False
         acquirable = self._acquirable()
         if not self._accepted:
             return True  # an error in every partition

@@ -21,7 +21,7 @@ class SharePartitions:
     def __init__(self, cluster: ClusterView, broker_id: int, settings: BrokerSettings, persister: Persister) -> None:
         self._cluster, self._broker_id, self._settings, self.persister = cluster, broker_id, settings, persister
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
-        self._closed = False
+        self._closed = self.ending = False
         self._tasks: dict[asyncio.Task[None], None] = {}  # a dict: cancelled in a reproducible order
         self.sessions = ShareSessions(
             lambda: settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
@@ -59,7 +59,11 @@ class SharePartitions:
             self._release_all(session)
 
     def end_sessions(self) -> None:
-        """Close all sessions and begin to release what their members acquired, as their connections are to end."""
+        """Close all sessions and begin to release what their members acquired, as their connections are to end.
+
+        No member acquires it here again: the requests that wait have no response (seen on 4.4.0).
+        """
+        self.ending = True
         for key in self.sessions.open:
             self.end_session(key)
 
