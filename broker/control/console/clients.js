@@ -3,7 +3,7 @@
 import { get, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
-import { duration, number } from "./format.js";
+import { duration, latency, number } from "./format.js";
 import { chips, facts, journalOf, link, panel, sparkline, state, table, time, to, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Clients";
@@ -25,7 +25,7 @@ export function render({ clients, requests }, [name]) {
     panel("Latest requests", table("Latest requests", [
       ["Time", (each) => time(each.at_ms)],
       ["Request", (each) => link(to("journal", String(each.id)), `${each.api} v${each.version}`)],
-      ["Duration", (each) => each.duration_ms !== null && `${each.duration_ms.toFixed(1)} ms`, "number"],
+      ["Duration", (each) => each.duration_ms !== null && latency(each.duration_ms), "number"],
       ["Broker", (each) => each.broker, "number"],
       ["About", (each) => [...each.topics, ...each.groups, ...each.transactional_ids].slice(0, 4).join(", "), "rest"],
       ["Result", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],

@@ -50,6 +50,11 @@ export function duration(ms) {
   return sign + (parts.slice(0, 2).join(" ") || `${Math.round(left)} ms`);
 }
 
+/** How long a request took: 0.4 ms, 3.0 s. */
+export function latency(ms) {
+  return ms < 1000 ? `${ms.toFixed(1)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
 const GIVEN = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of "90s", "15m", "2 h", "500"; undefined for any other text. */

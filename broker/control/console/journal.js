@@ -3,7 +3,7 @@
 import { download, get, query, remove } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
-import { instant, number } from "./format.js";
+import { instant, latency, number } from "./format.js";
 import { button, code, facts, field, link, panel, save, state, time, to } from "./parts.js";
 
 const FIELDS = [
@@ -180,7 +180,7 @@ function line(entry, refresh) {
         entry.error && state(entry.error, "bad"),
         entry.outcome !== "answered" && state(entry.outcome, "busy"),
         entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
-      h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`),
+      h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : latency(entry.duration_ms)),
       entry.hints.length > 0 && h("span", { class: "hint" }, entry.hints.join("; "))),
     open && h("div", { class: "opened" }, entry.whole ? details(entry) : h("p", { class: "quiet" }, "Loading.")));
 }
