@@ -14,6 +14,8 @@ from tests.clients.drivers import IN_CI
 from tests.exam.libraries import LIBRARIES, Library
 from tests.exam.scoreboard import recorded
 from understudy.exam.driver import Driver
+from understudy.exam.random.runner import RandomRunner
+from understudy.exam.random.schedule import FAULT, Schedule, Step
 from understudy.exam.runner import JOBS, Runner
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.self_test import self_test
@@ -31,19 +33,40 @@ def built(library: Library) -> Sequence[str]:
     return library.build()
 
 
-@pytest.mark.interop
-@pytest.mark.parametrize(
+_each_library = pytest.mark.parametrize(
     "library",
     [
         pytest.param(each, marks=[] if each.name in QUICK else [pytest.mark.nightly], id=each.name)
         for each in LIBRARIES.values()
     ],
 )
+
+
+@pytest.mark.interop
+@_each_library
 def test_the_driver_passes_its_self_test(library: Library) -> None:
     """With the abilities that the library declares."""
     prefix = built(library)
     problems = self_test(Runner(lambda: Driver(prefix)))
     assert problems == []
+
+
+@pytest.mark.interop
+@_each_library
+def test_a_producer_whose_transactions_are_refused_can_be_closed(library: Library) -> None:
+    """Sarama's driver ended with a panic: the library makes no producer then. A second producer writes."""
+    prefix = built(library)
+    refusal = {"api": "InitProducerId", "error": "CLUSTER_AUTHORIZATION_FAILED", "times": 1}
+    fault = {"name": "refused", "steps": [{"verb": "faults add", "arguments": refusal}], "lasts_ms": 10_000}
+    clients = {"one": {"role": "transactional", "topic": "t", "transactional_id": "one"}}
+    send = {"client": "one", "partitions": [0], "flush": True}
+    schedule = Schedule(0, clients, [Step(0, FAULT, fault), Step(1, "send", send), Step(2, "send", send)])
+    runner = RandomRunner(lambda: Driver(prefix))
+    with runner.opened() as cluster:
+        if "transactions" not in runner.introduce().capabilities:
+            pytest.skip(f"{library.name} has no transactions")
+        assert runner.played(cluster, schedule).findings == []
+        assert refusal["error"] in [each.error for each in cluster.journal.find(api="InitProducerId")]
 
 
 @pytest.mark.nightly

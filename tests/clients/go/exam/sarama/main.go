@@ -158,6 +158,15 @@ func (d *driver) of(c *kit.Command) (*producer, error) {
 	return nil, fmt.Errorf("there is no producer %q", c.Producer)
 }
 
+// started is a producer that has connected: one whose transactions were refused has not.
+func (d *driver) started(c *kit.Command) (*producer, error) {
+	p, err := d.of(c)
+	if err == nil && p.inner == nil {
+		err = fmt.Errorf("producer %q has no producer id", c.Producer)
+	}
+	return p, err
+}
+
 func encoder(s *string) sarama.Encoder {
 	if s == nil {
 		return nil
@@ -166,7 +175,7 @@ func encoder(s *string) sarama.Encoder {
 }
 
 func (d *driver) send(c *kit.Command) (any, error) {
-	p, err := d.of(c)
+	p, err := d.started(c)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +212,7 @@ func (d *driver) initialize(c *kit.Command) (any, error) {
 }
 
 func (d *driver) begin(c *kit.Command) (any, error) {
-	p, err := d.of(c)
+	p, err := d.started(c)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +220,7 @@ func (d *driver) begin(c *kit.Command) (any, error) {
 }
 
 func (d *driver) sendOffsets(c *kit.Command) (any, error) {
-	p, err := d.of(c)
+	p, err := d.started(c)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +238,7 @@ func (d *driver) sendOffsets(c *kit.Command) (any, error) {
 
 // commit and abort call again while the library says so by the transaction's status, as its examples do.
 func (d *driver) commit(c *kit.Command) (any, error) {
-	p, err := d.of(c)
+	p, err := d.started(c)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +246,7 @@ func (d *driver) commit(c *kit.Command) (any, error) {
 }
 
 func (d *driver) abort(c *kit.Command) (any, error) {
-	p, err := d.of(c)
+	p, err := d.started(c)
 	if err != nil {
 		return nil, err
 	}
@@ -266,6 +275,9 @@ func (p *producer) ended(c *kit.Command, end func() error) error {
 func (d *driver) close(c *kit.Command) (any, error) {
 	if p := d.producers[c.Name]; p != nil {
 		delete(d.producers, c.Name)
+		if p.inner == nil {
+			return nil, nil
+		}
 		p.inner.AsyncClose()
 		select {
 		case <-p.finished:
