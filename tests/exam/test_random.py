@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy.client import Cluster
 from understudy.exam.command import main
-from understudy.exam.driver import Driver, NotStarted
+from understudy.exam.driver import CallError, Driver, LibraryError, NotStarted
 from understudy.exam.random import files, oracle, play, shrink
 from understudy.exam.random.draw import CASTS, NEEDS, drawn
 from understudy.exam.random.faults import FAULTS
@@ -257,6 +257,27 @@ def test_a_broken_promise_is_found(random_cluster: Cluster, monkeypatch: pytest.
     check, schedule = (BROKEN | AFTER_HEALING)[mutation]
     assert RandomRunner(lambda: InProcess(mutation)).played(random_cluster, schedule).has(check)
     assert RandomRunner(InProcess).played(random_cluster, schedule).findings == []
+
+
+@pytest.mark.parametrize(("commits", "checks"), [(1, set()), (0, {"not-committed-after-healing"})])
+def test_a_library_may_have_nothing_to_commit(
+    random_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, commits: int, checks: set[str]
+) -> None:
+    """As librdkafka, which then reports an error and sends nothing; it is a finding if nothing was committed before."""
+    left = [commits]
+
+    class Committed(InProcess):
+        def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+            if command == "commit_offsets":
+                left[0] -= 1
+                if left[0] < 0:
+                    raise CallError(command, LibraryError("other", "_NO_OFFSET", "no offset stored"))
+            return super().call(command, **fields)
+
+    monkeypatch.setattr(play, "PATIENCE_S", 0.5)
+    schedule = steps({"member-1": MEMBER}, polled("member-1", 5), ("commit offsets", {"client": "member-1"}))
+    findings = RandomRunner(Committed).played(random_cluster, schedule).findings
+    assert {each.check for each in findings} == checks
 
 
 @pytest.mark.nightly

@@ -400,13 +400,22 @@ class Play:
         if reader.options.get("auto_commit") or not reader.next:
             return
         until = time.monotonic() + PATIENCE_S
-        while not reader.commit():
+        while not self._commits(reader):
             if time.monotonic() > until:
                 text = f"{reader.name} could not commit, after all faults were over: {reader.last_error}"
                 self.history.problems.append(("not-committed-after-healing", text))
                 return
             reader.poll()
             time.sleep(PAUSE_S)
+
+    def _commits(self, reader: Reader) -> bool:
+        """Commit; return whether that succeeded, or there was nothing to commit: an error of librdkafka."""
+        before = self.exercise.journal(api="OffsetCommit")
+        if reader.commit():
+            return True
+        stored = self._offsets_of(reader) or {}
+        nothing_sent = len(self.exercise.journal(api="OffsetCommit")) == len(before)
+        return nothing_sent and all(stored.get(place, 0) >= offset for place, offset in reader.next.items())
 
     def _drain_shares(self) -> None:
         """Let a new member of the share group take what is left, after all others have ended."""
@@ -478,14 +487,20 @@ class Play:
     def _id_of(reader: Reader) -> str:
         return reader.ids[-1] if reader.ids else reader.name
 
-    def _store(self, reader: Reader) -> None:
-        """Write down the group's offsets."""
+    def _offsets_of(self, reader: Reader) -> dict[tuple[str, int], int] | None:
+        """Return the offsets of a member's group; None if there is none."""
         assert reader.group is not None
         try:
             offsets = self.exercise.cluster.groups[reader.group].show().offsets
         except UnderstudyError:
+            return None
+        return {(each.topic, each.partition): each.offset for each in offsets}
+
+    def _store(self, reader: Reader) -> None:
+        """Write down the group's offsets."""
+        stored = self._offsets_of(reader)
+        if stored is None:
             return
-        stored = {(each.topic, each.partition): each.offset for each in offsets}
         topic = reader.options["topic"]
         for partition in range(TOPICS[topic]):
             offset = max(stored.get((topic, partition), 0), 0)  # without one, all is read again
