@@ -15,7 +15,7 @@ from understudy.client import Cluster
 from understudy.exam.command import main
 from understudy.exam.driver import CallError, Driver, LibraryError, NotStarted
 from understudy.exam.random import files, oracle, play, shrink
-from understudy.exam.random.draw import CASTS, NEEDS, drawn
+from understudy.exam.random.draw import CASTS, NEEDS, drawn, needs_of
 from understudy.exam.random.faults import FAULTS
 from understudy.exam.random.history import History
 from understudy.exam.random.runner import RandomRunner
@@ -319,6 +319,27 @@ def test_a_seed_is_a_schedule() -> None:
     few = [drawn(seed, {"producer", "consumer"}) for seed in range(50)]
     assert {about["role"] for each in few if each for about in each.clients.values()} == {"plain", "reader"}
     assert drawn(1, {"admin"}) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "need", "value"),
+    [
+        ("auto_commit", "auto_commit", True), ("compression", "compression", "gzip"), ("security", "tls", "tls"),
+        ("protocol", "consumer_protocol", "consumer"), ("isolation", "read_committed", "read_committed"),
+        ("instance_id", "static_members", "member-1"),
+    ],
+)  # fmt: skip
+def test_a_library_gets_no_option_that_it_does_not_declare(option: str, need: str, value: object) -> None:
+    """Automatic commits and compression were drawn for all, and what a driver did with them was taken for findings."""
+
+    def having(capabilities: frozenset[str]) -> list[Schedule]:
+        schedules = [schedule for seed in range(300) if (schedule := drawn(seed, capabilities))]
+        return [each for each in schedules if any(about.get(option) == value for about in each.used().values())]
+
+    others = CAPABILITIES - {need, "transactions"}  # a copier reads what is committed
+    assert all(need in needs_of(each) for each in having(others | {need}))
+    assert having(others | {need}) != []
+    assert having(others) == []
 
 
 def test_a_schedule_is_read_back() -> None:

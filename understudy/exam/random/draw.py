@@ -99,6 +99,7 @@ def needs_of(schedule: Schedule) -> frozenset[str]:
         needs |= NEEDS[options["role"]]
         needs |= {"read_committed"} if options.get("isolation") == "read_committed" else set()
         needs |= {"consumer_protocol"} if options.get("protocol") == "consumer" else set()
+        needs |= {name for name in ("auto_commit", "compression") if name in options}
         needs |= {"static_members"} if "instance_id" in options else set()
         needs |= {SECURITY[options["security"]]} if "security" in options else set()
     needs |= {"max_records"} if any(step.fields.get("max_records") for step in schedule.steps) else set()
@@ -112,9 +113,10 @@ def _clients(chance: Random, cast: Sequence[str], capabilities: Collection[str])
     isolations = ["read_uncommitted", "read_committed"] if "read_committed" in capabilities else ["read_uncommitted"]
     protocol, isolation = chance.choice(protocols), chance.choice(isolations)
     static = "static_members" in capabilities and chance.random() < RARE
-    automatic = chance.random() < RARE
+    automatic = chance.random() < RARE and "auto_commit" in capabilities
     # Mostly a batch for each send; 50 ms collect several sends.
     compression, linger_ms = chance.choice(CODECS), chance.choice((0, 0, 5, 50))
+    compression = compression if "compression" in capabilities else "none"
     security = next((name for name, need in SECURITY.items() if chance.random() < RARE and need in capabilities), "")
     clients: dict[str, dict[str, Any]] = {}
     for role in cast:
