@@ -14,11 +14,13 @@ from tests.clients.drivers import IN_CI
 from tests.exam.libraries import LIBRARIES, Library
 from tests.exam.scoreboard import recorded
 from understudy.exam.driver import Driver
-from understudy.exam.random.runner import RandomRunner
+from understudy.exam.exercise import Exercise
+from understudy.exam.random.runner import TIMEOUT_MS, RandomRunner
 from understudy.exam.random.schedule import FAULT, Schedule, Step
 from understudy.exam.runner import JOBS, Runner
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.self_test import self_test
+from understudy.exam.share_consumer import share_consumer
 from understudy.exam.verdicts import Verdict
 
 QUICK = ("java-4.4.0", "franz-go", "kafkajs")
@@ -67,6 +69,27 @@ def test_a_producer_whose_transactions_are_refused_can_be_closed(library: Librar
             pytest.skip(f"{library.name} has no transactions")
         assert runner.played(cluster, schedule).findings == []
         assert refusal["error"] in [each.error for each in cluster.journal.find(api="InitProducerId")]
+
+
+@pytest.mark.interop
+@_each_library
+def test_a_share_consumer_reports_keys(library: Library) -> None:
+    """Kafka's own driver left them out."""
+    prefix = built(library)
+    runner = RandomRunner(lambda: Driver(prefix))
+    if "share_groups" not in runner.introduce().capabilities:
+        pytest.skip(f"{library.name} has no share groups")
+    with runner.opened() as cluster, Driver(prefix) as driver:
+        driver.hello()
+        exercise = Exercise(cluster, driver, timeout_ms=TIMEOUT_MS)
+        consumer, producer = share_consumer(exercise, "s"), exercise.producer()
+        consumer.subscribe("t")
+        for number in range(100):  # a share group begins at the end of the log
+            producer.send([f"r{number}"], topic="t", partition=0, keys=["k"])
+            producer.flush()
+            if consumer.poll(200):
+                break
+        assert {each["key"] for each in consumer.read} == {"k"}
 
 
 @pytest.mark.nightly

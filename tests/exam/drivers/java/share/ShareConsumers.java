@@ -64,7 +64,7 @@ public final class ShareConsumers implements Sharing {
                 record.put("topic", each.topic());
                 record.put("partition", each.partition());
                 record.put("offset", each.offset());
-                record.put("key", null);
+                record.put("key", each.key() == null ? null : new String(each.key(), StandardCharsets.UTF_8));
                 record.put("value", new String(each.value(), StandardCharsets.UTF_8));
                 records.add(record);
             }
