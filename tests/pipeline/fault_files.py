@@ -159,12 +159,55 @@ class Shelf:
         self.next_offset = max(self.next_offset, header.next_offset)
         return position
 
-    def roll(self, base_offset: int | None = None) -> None:
-        """Begin a new segment."""
+    def roll(self, base_offset: int | None = None) -> int:
+        """Begin a new segment; its base offset."""
         self.segment.close_indexes()
         self.closed.append(self.segment)
         base = self.next_offset if base_offset is None else base_offset
         self.segment = Segment(self.owner.files, self.directory, base, INDEX_BYTES)
+        return base
+
+    def epochs_listed(self, *entries: tuple[int, int]) -> int:
+        """Have these epochs, with their start offsets, in the checkpoint instead of the true ones; how many."""
+        self.epochs = [EpochEntry(*each) for each in entries]
+        return len(entries)
+
+    def epoch_listed(self, epoch: int, start: int) -> int:
+        """Have one more epoch in the checkpoint; its start offset."""
+        self.epochs.append(EpochEntry(epoch, start))
+        return start
+
+    def skip_to(self, offset: int) -> int:
+        """Go on at a later offset."""
+        self.next_offset = offset
+        return offset
+
+    def without_segment(self, number: int) -> int:
+        """Remove the files of a closed segment; its base offset."""
+        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+            self.path_of(suffix, number).unlink(missing_ok=True)
+        return self.closed[number].base_offset
+
+    def torn(self, record: Record, *, by: int) -> int:
+        """Append a batch of one record without its last bytes; its offset."""
+        self.segment.log.append(bytes(build_batch([record], partition_leader_epoch=0))[:-by])
+        return record.offset
+
+    def path_of(self, suffix: str, segment: int = -1) -> Path:
+        """A file of a segment, counted among all, the active one being the last."""
+        return self.owner.root / [*self.closed, self.segment][segment].path_of(suffix)
+
+    def changed(self, suffix: str, change: Callable[[bytes], bytes], segment: int = -1) -> int:
+        """Have a file of a segment changed in the end; how many files are."""
+        self.owner.changed_last[str(self.path_of(suffix, segment))] = change
+        return len(self.owner.changed_last)
+
+    def overwritten(self, at: int, content: bytes, segment: int = -1) -> int:
+        """Put other bytes into a segment at once; how many."""
+        path = self.path_of(".log", segment)
+        data = path.read_bytes()
+        path.write_bytes(data[:at] + content + data[at + len(content) :])
+        return len(content)
 
     def close(self, topic_id: UUID) -> None:
         """Write the files beside the segments."""
@@ -197,9 +240,7 @@ class Planting:
         self.throttled: list[str] = []
         """Client ids with a quota."""
         self.lost: list[tuple[str, int]] = []
-        """Partitions of which the metadata know, and that have no directory."""
         self.led: dict[str, Sequence[int]] = {}
-        """The leaders that changes of partition 0 name after its PartitionRecord of epoch 0; -2 names none."""
         self.checkpoints: dict[tuple[str, str, int], int] = {}
         """Offsets that are written to a checkpoint (the first part of the key) instead of the true ones."""
         self.written_last: dict[str, bytes] = {}
@@ -227,9 +268,20 @@ class Planting:
         log.data(len(values), keys=[None] * len(values), values=values)
         return log.next_offset - 1
 
-    def cleaned(self, topic: str, partition: int, offset: int) -> None:
+    def led_by(self, topic: str, *leaders: int) -> int:
+        """The changes of leaders of partition 0, after its PartitionRecord of epoch 0; -2 names none. How many."""
+        self.led[topic] = leaders
+        return len(leaders)
+
+    def without(self, topic: str, partition: int) -> int:
+        """The metadata know of a partition that has no directory; how many there are."""
+        self.lost.append((topic, partition))
+        return len(self.lost)
+
+    def cleaned(self, topic: str, partition: int, offset: int) -> int:
         """The cleaner has gone up to this offset."""
         self._cleaned[topic, partition] = offset
+        return offset
 
     def recreated(self, topic: str) -> None:
         """A topic of this name was there before, and was deleted."""
@@ -249,7 +301,7 @@ class Planting:
         *,
         at_ms: int | None = None,
         version: int = 2,
-    ) -> None:
+    ) -> int:
         """A record of `__transaction_state`; what ends a transaction comes behind the record that prepares it."""
         prepares = {
             TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
@@ -266,15 +318,15 @@ class Planting:
             client_transaction_version=version,
         )  # fmt: skip
         key, value = transaction.encode(answer)
-        self.shelf("__transaction_state", cleanup_policy="compact").records([(key, value)])
+        return self.shelf("__transaction_state", cleanup_policy="compact").records([(key, value)])
 
     def committed_offset(
         self, group_id: str, topic: str, partition: int, offset: int, *, producer: int = -1, epoch: int = 0
-    ) -> None:
+    ) -> int:
         """A committed offset in `__consumer_offsets`; with a producer, a pending one."""
         record = group.OffsetCommit(group_id, topic, partition, offset, commit_timestamp_ms=self.tick())
         key, value = group.encode(record)
-        self.shelf("__consumer_offsets", cleanup_policy="compact").records(
+        return self.shelf("__consumer_offsets", cleanup_policy="compact").records(
             [(key, value)], producer=producer, epoch=epoch, transactional=producer >= 0
         )
 

@@ -1,29 +1,41 @@
-"""Plants: the records of share groups, of share partitions and of streams groups, and how they fit together."""
+"""Plants: records of share, streams and consumer groups, and the state of share partitions."""
 
 from collections.abc import Callable
-from typing import Any
-from uuid import UUID
+from typing import Any, Final
 
-from protocol.log_records import consumer_group, metadata, share_group, share_state, streams_group
+from protocol.log_records import consumer_group, group, metadata, share_group, share_state, streams_group
 from protocol.log_records.share_state import RecordedBatch, ShareRecord, ShareSnapshot, ShareUpdate
-from tests.pipeline.fault_files import Planting, topic_id_of
-from tests.pipeline.log_faults import PLANTS, Places, plant
+from protocol.log_records.streams_group import (
+    CopartitionGroup,
+    CurrentTasks,
+    StreamsCurrentMember,
+    StreamsGroupEpoch,
+    StreamsMemberMetadata,
+    StreamsTargetEpoch,
+    StreamsTargetMember,
+    StreamsTopology,
+    Subtopology,
+    TargetTasks,
+)
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.planted_topic import Place, Rows, Steps, Topic
 
-OFFSETS, SHARE = "__consumer_offsets", "__share_group_state"
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+SHARE: Final = "__share_group_state"
+AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED = 0, 2, 3, 4
 
 
-def _state(where: Planting, group_id: str, value: Any, topic_id: UUID, partition: int = 0) -> int:
-    """Append a record about a share partition; its offset."""
-    shelf = where.shelf(SHARE, retention_ms="-1")
-    return shelf.records([share_state.encode(ShareRecord(group_id, topic_id, partition, value))])
+# --- share groups ----------------------------------------------------------------------------------------------------
 
 
-def _snapshot(where: Planting, *batches: RecordedBatch, **fields: Any) -> ShareSnapshot:
+def _snapshot(t: Topic, *batches: RecordedBatch, **fields: Any) -> ShareSnapshot:
     values: dict[str, Any] = {"snapshot_epoch": 0, "state_epoch": 1, "leader_epoch": 0, "start_offset": 0,
-                              "create_timestamp_ms": where.tick(), "write_timestamp_ms": where.now_ms,
+                              "create_timestamp_ms": t.where.tick(), "write_timestamp_ms": t.where.now_ms,
                               "state_batches": batches, "delivery_complete_count": 0}  # fmt: skip
     return ShareSnapshot(**(values | fields))
+
+
+def _snap(*batches: RecordedBatch, **fields: Any) -> Callable[[Topic], ShareSnapshot]:
+    return lambda t: _snapshot(t, *batches, **fields)
 
 
 def _update(*batches: RecordedBatch, **fields: Any) -> ShareUpdate:
@@ -31,289 +43,269 @@ def _update(*batches: RecordedBatch, **fields: Any) -> ShareUpdate:
     return ShareUpdate(**(values | fields))
 
 
+def _state(t: Topic, value: Any, partition: int = 0, group_id: str | None = None) -> Place:
+    """Append a record about a partition of the topic; functions make the values that need the time."""
+    record = ShareRecord(group_id or t.name, t.id, partition, value(t) if callable(value) else value)
+    return Place(SHARE, 0, t.where.shelf(SHARE, retention_ms="-1").records([share_state.encode(record)]))
+
+
+def _states(*values: Any) -> Steps:
+    """Records about a share partition, the last of which is wrong."""
+    return lambda t: tuple(_state(t, value) for value in values)
+
+
+def _share(t: Topic, group_id: str, *values: Any) -> Place:
+    records = (share_group.ShareGroupRecord.of(group_id, each) for each in (share_group.ShareGroupEpoch(1, 5), *values))
+    return t.offsets(*records, encode=share_group.encode)
+
+
+def _initialized(t: Topic, *partitions: int, group_id: str | None = None) -> Place:
+    """A share group whose records name these partitions."""
+    topic = share_group.StateTopic(t.id, t.name, partitions)
+    return _share(t, group_id or t.name, share_group.StatePartitions(initialized=(topic,)))
+
+
+def _begins_beyond(t: Topic) -> set[Place]:
+    """The queue goes on behind the end of the log; and a batch does."""
+    for number in (0, 1):
+        t.partition(number).data(5)
+    _state(t, _snap(start_offset=6))
+    _state(t, _snap(RecordedBatch(3, 5, ACKNOWLEDGED, 1), start_offset=3), 1)
+    _initialized(t, 0, 1)
+    return {t.at(6), t.at(3, 1)}
+
+
+OF_SHARE_GROUPS: Final[Rows] = {
+    # a snapshot that is wrong in itself
+    "share-batch-overlap": ("share-state-record", _states(_snap(RecordedBatch(0, 4, 2, 1), RecordedBatch(4, 6, 2, 1)))),
+    "share-batch-order": ("share-state-record", _states(_snap(RecordedBatch(7, 9, 2, 1), RecordedBatch(0, 4, 2, 1)))),
+    "share-batch-backwards": ("share-state-record", _states(_snap(RecordedBatch(7, 5, 2, 1)))),
+    "share-batch-negative": ("share-state-record", _states(_snap(RecordedBatch(-3, 5, 2, 1), start_offset=-1))),
+    "share-batch-acquired": ("share-state-record", _states(_snap(RecordedBatch(0, 5, 1, 1)))),
+    "share-batch-state": ("share-state-record", _states(_snap(RecordedBatch(0, 5, 9, 1)))),
+    "share-batch-count": ("share-state-record", _states(_snap(RecordedBatch(0, 5, 2, -1)))),
+    "share-batch-below-start": ("share-state-record", _states(_snap(RecordedBatch(0, 5, 2, 1), start_offset=3))),
+    "share-start-negative": ("share-state-record", _states(_snap(start_offset=-4))),
+    "share-epoch-negative": ("share-state-record", _states(_snap(state_epoch=-2))),
+    "share-complete-count": ("share-state-record", _states(_snap(delivery_complete_count=-3))),
+    "share-written-before": ("share-state-record", _states(_snap(write_timestamp_ms=5))),
+    "share-acknowledged-without-delivery": (
+        "share-state-record", _states(_snap(RecordedBatch(0, 4, ACKNOWLEDGED, 0)))),
+    "share-archiving-without-delivery": ("share-state-record", _states(_snap(RecordedBatch(0, 4, ARCHIVING, 0)))),
+    "share-archived-without-delivery": ("share-state-record", _states(_snap(RecordedBatch(0, 4, ARCHIVED, 0)))),
+    # a record after others
+    "share-state-epoch-back": (
+        "share-state-order", _states(_snap(state_epoch=4), _snap(snapshot_epoch=1, state_epoch=3))),
+    "share-leader-epoch-back": (
+        "share-state-order", _states(_snap(), _update(leader_epoch=4), _update(leader_epoch=3))),
+    "share-start-back": ("share-state-order", _states(_snap(), _update(start_offset=9), _update(start_offset=8))),
+    "share-start-back-in-snapshot": (
+        "share-state-order", _states(_snap(start_offset=9), _snap(snapshot_epoch=1, leader_epoch=3, start_offset=8))),
+    "share-snapshot-repeats": ("share-state-order", _states(_snap(snapshot_epoch=3), _snap(snapshot_epoch=3))),
+    "share-snapshot-missing": ("share-state-order", _states(_snap(snapshot_epoch=3), _snap(snapshot_epoch=5))),
+    "share-update-of-another": ("share-state-order", _states(_snap(snapshot_epoch=3), _update(snapshot_epoch=2))),
+    "share-update-alone": ("share-state-order", _states(_update())),
+    "share-update-of-the-deleted": ("share-state-order", _states(_snap(), None, _update())),
+    "share-snapshot-loses-a-batch": ("share-snapshot-differs", _states(
+        _snap(), _update(RecordedBatch(3, 6, ACKNOWLEDGED, 1)),
+        _snap(RecordedBatch(5, 6, ACKNOWLEDGED, 1), snapshot_epoch=1, leader_epoch=3))),
+    "share-snapshot-loses-a-delivery": ("share-snapshot-differs", _states(
+        _snap(RecordedBatch(3, 9, AVAILABLE, 3), leader_epoch=3),
+        _snap(RecordedBatch(3, 9, AVAILABLE, 2), snapshot_epoch=1, leader_epoch=3))),
+    "share-delivered-too-often": (
+        "share-delivery-count", _states(_snap(), _update(RecordedBatch(3, 3, AVAILABLE, 11)))),
+    # six deliveries in a group whose limit is five
+    "share-limit-of-the-group": ("share-delivery-count", lambda t: (
+        t.metadata(metadata.ConfigRecord(32, t.name, "share.delivery.count.limit", "5")), _state(t, _snap()),
+        _state(t, _update(RecordedBatch(3, 3, ARCHIVED, 6))))),
+    # beside the log, the metadata and the records of the group
+    "share-start-beyond-end": ("share-state-invalid", _begins_beyond),
+    "share-leader-epoch-unknown": ("share-state-invalid", lambda t: (
+        t.data(5), _initialized(t, 0), _state(t, _snap(leader_epoch=1, start_offset=2)), 2)),
+    "share-partition-unknown": ("share-state-invalid", lambda t: (
+        t.data(5), _initialized(t, 7), _state(t, _snap(start_offset=2), 7), t.at(2, 7))),
+    # both partitions are initialized in the records of the group; one has no state
+    "share-state-lost": ("share-state-lost", lambda t: (
+        t.data(5), t.partition(1).data(5), _initialized(t, 0, 1), _state(t, _snap(), 1), t.at(None))),
+    "share-state-without-group": ("share-state-lost", lambda t: (t.data(5), _state(t, _snap()), t.at(None))),
+}  # fmt: skip
+
+
+# --- streams groups --------------------------------------------------------------------------------------------------
+
+
+def _streams(t: Topic, *records: tuple[Any, str]) -> Place:
+    """Records of a streams group, each with the member that it is about; the place of the last."""
+    known = (streams_group.StreamsRecord.of(t.name, value, member) for value, member in records)
+    return t.offsets(*known, encode=streams_group.encode)
+
+
+def _only(*values: Any) -> Steps:
+    """A streams group with no other records than these."""
+    return lambda t: _streams(t, *((value, "") for value in values))
+
+
+def _with(*records: tuple[Any, str]) -> Steps:
+    """A streams group in epoch 3, and a topic `orders` with two partitions that it may read."""
+
+    def steps(t: Topic) -> Place:
+        for number in (0, 1):
+            t.where.shelf("orders", number)
+        return _streams(t, (StreamsGroupEpoch(3, 5), ""), *records)
+
+    return steps
+
+
+def _reading(*records: tuple[Any, str]) -> Steps:
+    """As above, where one subtopology reads the topic."""
+    return _with(_topology(Subtopology("0", ("orders",))), *records)
+
+
+def _topology(*subtopologies: Subtopology, epoch: int = 0) -> tuple[Any, str]:
+    return StreamsTopology(epoch, subtopologies), ""
+
+
+def _process(member: str, process_id: str = "") -> tuple[Any, str]:
+    return StreamsMemberMetadata(process_id=process_id), member
+
+
+def _target(
+    member: str, active: tuple[int, ...] = (), standby: tuple[int, ...] = (), warmup: tuple[TargetTasks, ...] = ()
+) -> tuple[Any, str]:
+    first, second = ((TargetTasks("0", numbers),) if numbers else () for numbers in (active, standby))
+    return StreamsTargetMember(first, second, warmup), member
+
+
+def _members(t: Topic, tasks: dict[str, tuple[int, ...]], place: str = "0") -> Place:
+    """A streams group of one subtopology, which reads three partitions; each member owns some tasks."""
+    for number in range(3):
+        t.where.shelf("worked", number)
+    owned = {member: (CurrentTasks(place, numbers),) for member, numbers in tasks.items()}
+    return _streams(
+        t, (StreamsGroupEpoch(3, 5), ""), _topology(Subtopology("0", ("worked",))), (StreamsTargetEpoch(3), ""),
+        *(each for member, current in owned.items()
+          for each in (_process(member), (StreamsCurrentMember(3, 2, 0, current), member))),
+    )  # fmt: skip
+
+
+def _of_a_member(value: Any) -> Steps:
+    return lambda t: _streams(t, (StreamsGroupEpoch(9), ""), _process("m"), (value, "m"))
+
+
+def _ahead(t: Topic) -> set[Place]:
+    """Member and assignment are ahead of their group."""
+    target = _streams(t, (StreamsGroupEpoch(3), ""), _process("m"), (StreamsTargetEpoch(4), ""))
+    return {target, _streams(t, (StreamsCurrentMember(4, 2, 0), "m"))}
+
+
+OF_STREAMS_GROUPS: Final[Rows] = {
+    "streams-epoch-back": ("group-record", _only(StreamsGroupEpoch(4), StreamsGroupEpoch(3))),
+    "streams-epoch-negative": ("group-record", _only(StreamsGroupEpoch(-1))),
+    "streams-target-epoch-back": (
+        "group-record", _only(StreamsGroupEpoch(4), StreamsTargetEpoch(4), StreamsTargetEpoch(3))),
+    "streams-described-before-its-epoch": (
+        "group-record", _with((StreamsGroupEpoch(3, 0, stored_description_topology_epoch=-7), ""))),
+    "streams-topology-epoch-back": ("group-record", _with(
+        _topology(Subtopology("0", ("orders",)), epoch=2), _topology(Subtopology("0", ("orders",)), epoch=1))),
+    "streams-member-state": ("group-record", _of_a_member(StreamsCurrentMember(3, 2, 77))),
+    "streams-member-epoch-negative": ("group-record", _of_a_member(StreamsCurrentMember(-3, 2, 0))),
+    "streams-previous-epoch": ("group-record", _reading(_process("a"), (StreamsCurrentMember(2, 3, 0), "a"))),
+    "streams-task-of-a-later-epoch": ("group-record", _reading(
+        _process("a"), (StreamsCurrentMember(2, 1, 0, (CurrentTasks("0", (0,), (3,)),)), "a"))),
+    "streams-task-negative": ("group-record", _reading(_process("a"), _target("a", (-7,)))),
+    "streams-task-of-two": ("group-state", lambda t: _members(t, {"a": (0, 2), "b": (1, 2)})),
+    "streams-task-of-nothing": ("group-state", lambda t: _members(t, {"a": (0,)}, place="5")),
+    "streams-member-unknown": ("group-state", lambda t: _streams(
+        t, (StreamsGroupEpoch(3), ""), (StreamsCurrentMember(3, 2, 0), "ghost"))),
+    "streams-member-epoch-beyond": ("group-state", _ahead),
+    "streams-group-without-itself": ("group-state", _only(StreamsTopology(0))),
+    "streams-task-in-two-roles": ("group-state", _reading(_process("a"), _target("a", (0,), (0,)))),
+    "streams-standby-of-no-subtopology": ("group-state", _reading(
+        _process("a"), (StreamsCurrentMember(3, 2, 0, (), (CurrentTasks("7", (0,)),)), "a"))),
+    "streams-warmup-of-no-subtopology": ("group-state", _reading(
+        _process("a"), _target("a", warmup=(TargetTasks("7", (0,)),)))),
+    "streams-task-beyond-partitions": ("group-state", _reading(_process("a"), _target("a", (5,)))),
+    "streams-standby-in-one-process": ("group-state", _reading(
+        _process("a", "p"), _process("b", "p"), _target("a", (0,)), _target("b", (), (0,)))),
+    "streams-subtopology-twice": ("group-state", _with(
+        _topology(Subtopology("0", ("orders",)), Subtopology("0", ("x",))))),
+    "streams-subtopology-without-source": ("group-state", _with(_topology(Subtopology("0")))),
+    "streams-source-twice": ("group-state", _with(
+        _topology(Subtopology("0", ("orders",)), Subtopology("1", ("orders",))))),
+    "streams-copartition-beyond-its-topics": ("group-state", _with(
+        _topology(Subtopology("0", ("orders",), copartition_groups=(CopartitionGroup((0, 1)),))))),
+    "streams-topology-validated-before-its-epoch": ("group-state", _reading(
+        (StreamsGroupEpoch(4, 5, validated_topology_epoch=2), ""))),
+}  # fmt: skip
+
+
+# --- consumer groups (KIP-848) ---------------------------------------------------------------------------------------
+
+
+def consumer(t: Topic, *records: tuple[Any, str]) -> Place:
+    """A consumer group in epoch 3, and records about its members."""
+    known = (consumer_group.ConsumerRecord.of(t.name, value, member)
+             for value, member in ((consumer_group.GroupEpoch(3), ""), *records))  # fmt: skip
+    return t.offsets(*known, encode=consumer_group.encode)
+
+
+def owner(t: Topic, *owned: consumer_group.AssignedPartitions, epoch: int = 3, previous: int = 2) -> Place:
+    """A consumer group of one member, with what it owns; the place of that."""
+    current = consumer_group.CurrentMember(epoch, previous, 0, owned)
+    return consumer(t, (consumer_group.MemberMetadata(), "m"), (current, "m"))
+
+
+def _owner_of(*epochs: int) -> Steps:
+    """A member in epoch 2 that owns a partition since these epochs."""
+    return lambda t: (t.data(), owner(
+        t, consumer_group.AssignedPartitions(t.id, (0,), epochs), epoch=2, previous=1))  # fmt: skip
+
+
+def _partition_of_two(t: Topic) -> Place:
+    for number in (1, 0):
+        t.partition(number).data(3)
+    owned = consumer_group.AssignedPartitions(t.id, (1,))
+    return consumer(
+        t, (consumer_group.MemberMetadata(), "a"), (consumer_group.MemberMetadata(), "b"),
+        (consumer_group.CurrentMember(3, 2, 0, (owned,)), "a"),
+        (consumer_group.CurrentMember(3, 2, 1, (), (owned,)), "b"),
+    )  # fmt: skip
+
+
+OF_CONSUMER_GROUPS: Final[Rows] = {
+    "consumer-partition-of-two": ("group-state", _partition_of_two),
+    "consumer-partition-of-a-later-epoch": ("group-record", _owner_of(3)),
+    "consumer-epochs-of-other-partitions": ("group-record", _owner_of(1, 1)),
+    "consumer-epoch-of-a-partition-negative": ("group-record", _owner_of(-7)),
+    "consumer-previous-epoch": ("group-record", lambda t: (t.data(), owner(t, epoch=2, previous=3))),
+    "consumer-previous-epoch-negative": ("group-record", lambda t: (t.data(), owner(t, epoch=2, previous=-7))),
+    # a share group that is a streams group too
+    "group-of-two-types": ("group-state", lambda t: (_share(t, t.name), _streams(t, (StreamsGroupEpoch(3), "")))),
+    "classic-group-beside-a-consumer-group": ("group-state", lambda t: (
+        t.offsets(group.GroupMetadata(t.name, "consumer", 3, None, None, t.where.tick())), consumer(t))),
+}  # fmt: skip
+
+PLANTS: Final[Rows] = {**OF_SHARE_GROUPS, **OF_STREAMS_GROUPS, **OF_CONSUMER_GROUPS}
+
+
 def clean_groups(where: Planting) -> None:
     """A share group with a queue, its offsets reset, and deleted state; a streams group with two members."""
-    where.shelf("queue").data(40)
-    where.shelf("queue").leader_epoch = 3
-    topic_id = topic_id_of("queue")
-    queue, batch = ("clean-share", topic_id), RecordedBatch
+    queue, batch = Topic(where, "queue"), RecordedBatch
+    queue.data(40)
+    queue.log.leader_epoch = 3
     for value in (
-        _snapshot(where, start_offset=-1, delivery_complete_count=-1),
+        _snap(start_offset=-1, delivery_complete_count=-1),
         _update(leader_epoch=2),
         _update(batch(0, 4, ACKNOWLEDGED, 1), batch(5, 5, AVAILABLE, 2)),
         _update(batch(5, 5, ARCHIVED, 5), batch(7, 9, ACKNOWLEDGED, 1), start_offset=5),
-        _snapshot(where, batch(5, 5, ARCHIVED, 5), batch(7, 11, ACKNOWLEDGED, 1), snapshot_epoch=1, leader_epoch=3,
-                  start_offset=5, write_timestamp_ms=where.now_ms + 9000),
+        lambda t: _snapshot(t, batch(5, 5, ARCHIVED, 5), batch(7, 11, ACKNOWLEDGED, 1), snapshot_epoch=1,
+                            leader_epoch=3, start_offset=5, write_timestamp_ms=where.now_ms + 9000),
         _update(start_offset=40, snapshot_epoch=1, leader_epoch=-1),
-        _snapshot(where, snapshot_epoch=2, state_epoch=2, start_offset=3),  # kafka-share-groups --reset-offsets
+        _snap(snapshot_epoch=2, state_epoch=2, start_offset=3),  # kafka-share-groups --reset-offsets
         _update(leader_epoch=2, start_offset=-1, snapshot_epoch=2),
     ):  # fmt: skip
-        _state(where, queue[0], value, queue[1])
-    for gone in (_snapshot(where, state_epoch=7, start_offset=30), None, _snapshot(where, state_epoch=1), None):
-        _state(where, "deleted-share", gone, topic_id)
-    _share(where, "clean-share", share_group.StatePartitions(
-        initialized=(share_group.StateTopic(topic_id, "queue", (0,)),)))  # fmt: skip
-    _streams_members(where, "clean-streams", {"a": (0, 2), "b": (1,)})
-
-
-def _share(where: Planting, group_id: str, *values: Any, name: str = "") -> int:
-    log = where.shelf(OFFSETS, cleanup_policy="compact")
-    at = -1
-    for value in (share_group.ShareGroupEpoch(1, 5), *values):
-        at = log.records([share_group.encode(share_group.ShareGroupRecord.of(group_id, value, name))])
-    return at
-
-
-def _streams(where: Planting, group_id: str, value: Any, name: str = "") -> int:
-    log = where.shelf(OFFSETS, cleanup_policy="compact")
-    return log.records([streams_group.encode(streams_group.StreamsRecord.of(group_id, value, name))])
-
-
-def _streams_members(where: Planting, group_id: str, tasks: dict[str, tuple[int, ...]], place: str = "0") -> int:
-    """A streams group of one subtopology; the offset of its last record."""
-    for number in range(3):
-        where.shelf("worked", number)
-    _streams(where, group_id, streams_group.StreamsGroupEpoch(3, 5))
-    _streams(where, group_id, streams_group.StreamsTopology(0, (streams_group.Subtopology("0", ("worked",)),)))
-    _streams(where, group_id, streams_group.StreamsTargetEpoch(3))
-    at = -1
-    for name, numbers in tasks.items():
-        owned = (streams_group.CurrentTasks(place, numbers),)
-        _streams(where, group_id, streams_group.StreamsMemberMetadata(), name)
-        at = _streams(where, group_id, streams_group.StreamsCurrentMember(3, 2, 0, owned), name)
-    return at
-
-
-# --- one record of a share partition ---------------------------------------------------------------------------------
-
-
-def record_of_share(number: int, *batches: RecordedBatch, **fields: Any) -> Callable[[Planting, str], Places]:
-    """A snapshot that is wrong in itself."""
-
-    def make(where: Planting, name: str) -> Places:
-        at = _state(where, name, _snapshot(where, *batches, **fields), UUID(int=9000 + number))
-        return {"share-state-record": {(SHARE, 0, at)}}
-
-    return make
-
-
-PLANTS.update(
-    {
-        "share-batch-overlap": record_of_share(1, RecordedBatch(0, 4, 2, 1), RecordedBatch(4, 6, 2, 1)),
-        "share-batch-order": record_of_share(2, RecordedBatch(7, 9, 2, 1), RecordedBatch(0, 4, 2, 1)),
-        "share-batch-backwards": record_of_share(3, RecordedBatch(7, 5, 2, 1)),
-        "share-batch-negative": record_of_share(4, RecordedBatch(-3, 5, 2, 1), start_offset=-1),
-        "share-batch-acquired": record_of_share(5, RecordedBatch(0, 5, 1, 1)),
-        "share-batch-state": record_of_share(6, RecordedBatch(0, 5, 9, 1)),
-        "share-batch-count": record_of_share(7, RecordedBatch(0, 5, 2, -1)),
-        "share-batch-below-start": record_of_share(8, RecordedBatch(0, 5, 2, 1), start_offset=3),
-        "share-start-negative": record_of_share(9, start_offset=-4),
-        "share-epoch-negative": record_of_share(10, state_epoch=-2),
-        "share-complete-count": record_of_share(11, delivery_complete_count=-3),
-        "share-written-before": record_of_share(12, write_timestamp_ms=5),
-    }
-)
-
-
-# --- a record after others -------------------------------------------------------------------------------------------
-
-
-def _order(expected: str, number: int, *values: Any) -> Callable[[Planting, str], Places]:
-    """Records of a share partition, the last of which does not fit; functions make those that need the time."""
-
-    def make(where: Planting, name: str) -> Places:
-        at = -1
-        for value in values:
-            at = _state(where, name, value(where) if callable(value) else value, UUID(int=9100 + number))
-        return {expected: {(SHARE, 0, at)}}
-
-    return make
-
-
-def _snap(*batches: RecordedBatch, **fields: Any) -> Callable[[Planting], ShareSnapshot]:
-    return lambda where: _snapshot(where, *batches, **fields)
-
-
-_ORDER = "share-state-order"
-PLANTS.update(
-    {
-        "share-state-epoch-back": _order(_ORDER, 1, _snap(state_epoch=4), _snap(snapshot_epoch=1, state_epoch=3)),
-        "share-leader-epoch-back": _order(_ORDER, 2, _snap(), _update(leader_epoch=4), _update(leader_epoch=3)),
-        "share-start-back": _order(_ORDER, 3, _snap(), _update(start_offset=9), _update(start_offset=8)),
-        "share-start-back-in-snapshot": _order(
-            _ORDER, 4, _snap(start_offset=9), _snap(snapshot_epoch=1, leader_epoch=3, start_offset=8)
-        ),
-        "share-snapshot-repeats": _order(_ORDER, 5, _snap(snapshot_epoch=3), _snap(snapshot_epoch=3)),
-        "share-snapshot-missing": _order(_ORDER, 6, _snap(snapshot_epoch=3), _snap(snapshot_epoch=5)),
-        "share-update-of-another": _order(_ORDER, 7, _snap(snapshot_epoch=3), _update(snapshot_epoch=2)),
-        "share-update-alone": _order(_ORDER, 8, _update()),
-        "share-update-of-the-deleted": _order(_ORDER, 9, _snap(), None, _update()),
-        "share-snapshot-loses-a-batch": _order(
-            "share-snapshot-differs", 10, _snap(), _update(RecordedBatch(3, 6, ACKNOWLEDGED, 1)),
-            _snap(RecordedBatch(5, 6, ACKNOWLEDGED, 1), snapshot_epoch=1, leader_epoch=3),
-        ),
-        "share-snapshot-loses-a-delivery": _order(
-            "share-snapshot-differs", 11, _snap(RecordedBatch(3, 9, AVAILABLE, 3), leader_epoch=3),
-            _snap(RecordedBatch(3, 9, AVAILABLE, 2), snapshot_epoch=1, leader_epoch=3),
-        ),
-        "share-delivered-too-often": _order(
-            "share-delivery-count", 12, _snap(), _update(RecordedBatch(3, 3, AVAILABLE, 11))
-        ),
-    }
-)  # fmt: skip
-
-
-@plant
-def share_limit_of_the_group(where: Planting, name: str) -> Places:
-    """Six deliveries in a group whose limit is five."""
-    limit = metadata.ConfigRecord(32, name, "share.delivery.count.limit", "5")
-    where.shelf("__cluster_metadata").data(1, keys=[None], values=[metadata.encode(limit)[1]])
-    _state(where, name, _snapshot(where), UUID(int=9200))
-    at = _state(where, name, _update(RecordedBatch(3, 3, ARCHIVED, 6)), UUID(int=9200))
-    return {"share-delivery-count": {(SHARE, 0, at)}}
-
-
-@plant
-def share_start_beyond_end(where: Planting, topic: str) -> Places:
-    """The queue goes on behind the end of the log; and a batch does."""
-    where.shelf(topic).data(5)
-    where.shelf(topic, 1).data(5)
-    topic_id = topic_id_of(topic)
-    _state(where, topic, _snapshot(where, start_offset=6), topic_id)
-    _state(where, topic, _snapshot(where, RecordedBatch(3, 5, ACKNOWLEDGED, 1), start_offset=3), topic_id, 1)
-    known = share_group.StateTopic(topic_id, topic, (0, 1))
-    _share(where, topic, share_group.StatePartitions(initialized=(known,)))
-    return {"share-state-invalid": {(0, 6), (1, 3)}}
-
-
-@plant
-def share_leader_epoch_unknown(where: Planting, topic: str) -> Places:
-    """The partition has had no leader but its first."""
-    where.shelf(topic).data(5)
-    known = share_group.StateTopic(topic_id_of(topic), topic, (0,))
-    _share(where, topic, share_group.StatePartitions(initialized=(known,)))
-    _state(where, topic, _snapshot(where, leader_epoch=1, start_offset=2), topic_id_of(topic))
-    return {"share-state-invalid": {(0, 2)}}
-
-
-@plant
-def share_partition_unknown(where: Planting, topic: str) -> Places:
-    """State of a partition that the topic does not have."""
-    where.shelf(topic).data(5)
-    known = share_group.StateTopic(topic_id_of(topic), topic, (7,))
-    _share(where, topic, share_group.StatePartitions(initialized=(known,)))
-    _state(where, topic, _snapshot(where, start_offset=2), topic_id_of(topic), 7)
-    return {"share-state-invalid": {(7, 2)}}
-
-
-@plant
-def share_state_lost(where: Planting, topic: str) -> Places:
-    """Both partitions are initialized in the records of the group; one has no state."""
-    for number in (0, 1):
-        where.shelf(topic, number).data(5)
-    known = share_group.StateTopic(topic_id_of(topic), topic, (0, 1))
-    _share(where, topic, share_group.StatePartitions(initialized=(known,)))
-    _state(where, topic, _snapshot(where), topic_id_of(topic), 1)
-    return {"share-state-lost": {(0, None)}}
-
-
-@plant
-def share_state_without_group(where: Planting, topic: str) -> Places:
-    """State that no group names."""
-    where.shelf(topic).data(5)
-    _state(where, topic, _snapshot(where), topic_id_of(topic))
-    return {"share-state-lost": {(0, None)}}
-
-
-# --- records of groups -----------------------------------------------------------------------------------------------
-
-
-def _epochs(*values: Any, name: str = "") -> Callable[[Planting, str], Places]:
-    """Records of a streams group, the last of which is wrong."""
-
-    def make(where: Planting, group_id: str) -> Places:
-        at = -1
-        if name:
-            _streams(where, group_id, streams_group.StreamsGroupEpoch(9))
-            _streams(where, group_id, streams_group.StreamsMemberMetadata(), name)
-        for value in values:
-            at = _streams(where, group_id, value, name)
-        return {"group-record": {(OFFSETS, 0, at)}}
-
-    return make
-
-
-PLANTS.update(
-    {
-        "streams-epoch-back": _epochs(streams_group.StreamsGroupEpoch(4), streams_group.StreamsGroupEpoch(3)),
-        "streams-epoch-negative": _epochs(streams_group.StreamsGroupEpoch(-1)),
-        "streams-target-epoch-back": _epochs(
-            streams_group.StreamsGroupEpoch(4), streams_group.StreamsTargetEpoch(4), streams_group.StreamsTargetEpoch(3)
-        ),
-        "streams-member-state": _epochs(streams_group.StreamsCurrentMember(3, 2, 77), name="m"),
-        "streams-member-epoch-negative": _epochs(streams_group.StreamsCurrentMember(-3, 2, 0), name="m"),
-    }
-)
-
-
-@plant
-def streams_task_of_two(where: Planting, group_id: str) -> Places:
-    """One active task at two members."""
-    at = _streams_members(where, group_id, {"a": (0, 2), "b": (1, 2)})
-    return {"group-state": {(OFFSETS, 0, at)}}
-
-
-@plant
-def streams_task_of_nothing(where: Planting, group_id: str) -> Places:
-    """A task of a subtopology that the topology does not have."""
-    return {"group-state": {(OFFSETS, 0, _streams_members(where, group_id, {"a": (0,)}, place="5"))}}
-
-
-@plant
-def streams_member_unknown(where: Planting, group_id: str) -> Places:
-    """A member's assignment without the member."""
-    _streams(where, group_id, streams_group.StreamsGroupEpoch(3))
-    at = _streams(where, group_id, streams_group.StreamsCurrentMember(3, 2, 0), "ghost")
-    return {"group-state": {(OFFSETS, 0, at)}}
-
-
-@plant
-def streams_member_epoch_beyond(where: Planting, group_id: str) -> Places:
-    """Member and assignment are ahead of their group."""
-    _streams(where, group_id, streams_group.StreamsGroupEpoch(3))
-    _streams(where, group_id, streams_group.StreamsMemberMetadata(), "m")
-    target = _streams(where, group_id, streams_group.StreamsTargetEpoch(4))
-    at = _streams(where, group_id, streams_group.StreamsCurrentMember(4, 2, 0), "m")
-    return {"group-state": {(OFFSETS, 0, target), (OFFSETS, 0, at)}}
-
-
-@plant
-def streams_group_without_itself(where: Planting, group_id: str) -> Places:
-    """A topology, and no group."""
-    return {"group-state": {(OFFSETS, 0, _streams(where, group_id, streams_group.StreamsTopology(0)))}}
-
-
-@plant
-def group_of_two_types(where: Planting, group_id: str) -> Places:
-    """A share group that is a streams group too."""
-    _share(where, group_id)
-    return {"group-state": {(OFFSETS, 0, _streams(where, group_id, streams_group.StreamsGroupEpoch(3)))}}
-
-
-@plant
-def consumer_partition_of_two(where: Planting, group_id: str) -> Places:
-    """One partition at two members of a consumer group (KIP-848)."""
-    log = where.shelf(OFFSETS, cleanup_policy="compact")
-    where.shelf(group_id, 1).data(3)
-    where.shelf(group_id, 0).data(3)
-    owned = consumer_group.AssignedPartitions(topic_id_of(group_id), (1,))
-    at = -1
-    for value, name in (
-        (consumer_group.GroupEpoch(3), ""),
-        (consumer_group.MemberMetadata(), "a"),
-        (consumer_group.MemberMetadata(), "b"),
-        (consumer_group.CurrentMember(3, 2, 0, (owned,)), "a"),
-        (consumer_group.CurrentMember(3, 2, 1, (), (owned,)), "b"),
-    ):
-        at = log.records([consumer_group.encode(consumer_group.ConsumerRecord.of(group_id, value, name))])
-    return {"group-state": {(OFFSETS, 0, at)}}
+        _state(queue, value, group_id="clean-share")
+    for gone in (_snap(state_epoch=7, start_offset=30), None, _snap(state_epoch=1), None):
+        _state(queue, gone, group_id="deleted-share")
+    _initialized(queue, 0, group_id="clean-share")
+    _members(Topic(where, "clean-streams"), {"a": (0, 2), "b": (1,)})

@@ -1,24 +1,35 @@
 """Ways in which a data directory can be wrong, each planted at a known place, and a directory that is in order.
 
-A plant gets a directory in the making and a topic of its own, and returns which checks have to find it and where: check
--> places, a place being (partition, offset) of that topic, or (topic, partition, offset). A file has the offset None.
-The plants are those of the modules in `_CASES`: at first one fault for each check, then one for each field of a format.
+A plant is a row of one of the modules below: name -> the checks that find it, and what writes it.
 """
 
-import importlib
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from protocol.log_records.metadata import ConfigRecord, RemoveTopicRecord, TopicRecord
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
 from storage.checkpoints import EpochEntry
+from tests.pipeline import (
+    batch_fault_cases,
+    coordinator_fault_cases,
+    group_fault_cases,
+    log_fault_cases,
+    metadata_fault_cases,
+    side_file_fault_cases,
+)
 from tests.pipeline.fault_files import Planting
+from tests.pipeline.planted_topic import Rows, Topic, found_at
 
-Places = Mapping[str, set[Any]]
-Plant = Callable[[Planting, str], Places]
+PLANTS: Final[Rows] = {
+    name: row
+    for module in (
+        log_fault_cases, batch_fault_cases, side_file_fault_cases, coordinator_fault_cases, group_fault_cases,
+        metadata_fault_cases,
+    )
+    for name, row in module.PLANTS.items()
+}  # fmt: skip
 
 
 class LogFinding(NamedTuple):
@@ -28,33 +39,6 @@ class LogFinding(NamedTuple):
     topic: str | None
     partition: int | None
     offset: int | None
-
-
-PLANTS: dict[str, Plant] = {}
-_CASES = (
-    "producer_fault_cases",
-    "log_fault_cases",
-    "batch_fault_cases",
-    "side_file_fault_cases",
-    "state_fault_cases",
-    "group_fault_cases",
-    "task_fault_cases",
-    "relation_fault_cases",
-    "metadata_fault_cases",
-)
-
-
-def plant(make: Plant) -> Plant:
-    """Register a plant under its function's name."""
-    PLANTS[make.__name__.replace("_", "-")] = make
-    return make
-
-
-def plants() -> Mapping[str, Plant]:
-    """All of them by name."""
-    for module in _CASES:
-        importlib.import_module(f"tests.pipeline.{module}")
-    return PLANTS
 
 
 def clean(where: Planting) -> None:
@@ -128,8 +112,8 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.cleaned("markers-left", 0, 12)
     where.transaction("compacted", 22, 0, State.ONGOING, [("markers-left", 0)])
     where.transaction("compacted", 22, 0, State.COMPLETE_COMMIT)
-    importlib.import_module("tests.pipeline.group_fault_cases").clean_groups(where)
-    importlib.import_module("tests.pipeline.metadata_fault_cases").clean_metadata(where)
+    group_fault_cases.clean_groups(where)
+    metadata_fault_cases.clean_metadata(where)
     where.stopped("orders", 0)
     where.stopped("orders", 1)
 
@@ -165,10 +149,10 @@ def planted(root: Path, *names: str, clean_too: bool = True) -> set[LogFinding]:
     if clean_too:
         clean(where)
     expected = {
-        LogFinding(check, *place) if len(place) == 3 else LogFinding(check, name, *place)
-        for name in names or plants()
-        for check, places in PLANTS[name](where, name).items()
-        for place in places
+        LogFinding(check, *place)
+        for name in names or PLANTS
+        for place in found_at(Topic(where, name), PLANTS[name][1])
+        for check in PLANTS[name][0].split()
     }
     where.close()
     return expected

@@ -2,406 +2,259 @@
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
+from typing import Final
 
-from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, EpochEntry
+from storage.checkpoints import (
+    CLEANER,
+    HIGH_WATERMARK,
+    LEADER_EPOCHS,
+    LOG_START,
+    PARTITION_METADATA,
+    RECOVERY_POINT,
+)
 from storage.indexes.txn_index import AbortedTransaction
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
-from tests.pipeline.fault_files import T0_MS, Planting, Shelf
-from tests.pipeline.log_faults import PLANTS, Places, plant
+from tests.pipeline.fault_files import T0_MS
+from tests.pipeline.planted_topic import Rows, Steps, Topic
+
+A_DAY_MS: Final = 86_400_000
+
+
+# --- snapshots of producers ------------------------------------------------------------------------------------------
 
 
 def entry(
-    producer: int, *, epoch: int = 0, sequence: int = 2, last: int = 2, count: int = 3, coordinator_epoch: int = -1,
-    open_from: int | None = None,
-) -> ProducerEntry:  # fmt: skip
+    producer: int, *, epoch: int = 0, sequence: int = 2, last: int = 2, count: int = 3, open_from: int | None = None
+) -> ProducerEntry:
     """An entry of a producer snapshot: its last batch ended with `sequence` at offset `last`."""
     batch = BatchRange(sequence - count + 1, sequence, last - count + 1, last, T0_MS)
-    return ProducerEntry(producer, epoch, (batch,), coordinator_epoch, T0_MS, open_from)
+    return ProducerEntry(producer, epoch, (batch,), -1, T0_MS, open_from)
 
 
-def _snapshot(log: Shelf, offset: int, *entries: ProducerEntry) -> Path:
-    path = log.owner.root / log.directory / f"{offset:020d}.snapshot"
-    path.write_bytes(encode_snapshot(entries))
-    return path
+def _snapshot(t: Topic, offset: int, *entries: ProducerEntry, change: Callable[[bytes], bytes] = bytes) -> int:
+    path = t.where.root / t.log.directory / f"{offset:020d}.snapshot"
+    path.write_bytes(change(bytes(encode_snapshot(entries))))
+    return offset
 
 
-def _of_snapshot(offset: int, *entries: ProducerEntry) -> Callable[[Planting, str], Places]:
+def _of_two_batches(offset: int, *entries: ProducerEntry) -> Steps:
     """A log of two batches of producer 620 (offsets 0 to 5) and this snapshot."""
-
-    def make(where: Planting, topic: str) -> Places:
-        log = where.shelf(topic)
-        log.data(3, producer=620)
-        log.data(3, producer=620)
-        _snapshot(log, offset, *entries)
-        return {"producer-snapshot": {(0, offset)}}
-
-    return make
+    return lambda t: (t.batches(2, producer=620), _snapshot(t, offset, *entries))
 
 
-PLANTS.update(
-    {
-        "snapshot-epoch": _of_snapshot(6, entry(620, epoch=4, sequence=5, last=5)),
-        "snapshot-sequence": _of_snapshot(6, entry(620, sequence=4, last=5)),
-        "snapshot-offset": _of_snapshot(6, entry(620, sequence=5, last=4)),
-        "snapshot-of-later-batches": _of_snapshot(3, entry(620, sequence=5, last=5)),
-        "snapshot-unknown-producer": _of_snapshot(6, entry(620, sequence=5, last=5), entry(621, last=5)),
-        "snapshot-open-transaction": _of_snapshot(6, entry(620, sequence=5, last=5, open_from=3)),
-        "snapshot-producer-twice": _of_snapshot(6, entry(620, sequence=5, last=5), entry(620, sequence=5, last=5)),
-        "snapshot-beyond-end": _of_snapshot(9, entry(620, sequence=5, last=5)),
-    }
-)
-
-
-@plant
-def snapshot_transaction_closed(where: Planting, topic: str) -> Places:
-    """The snapshot does not know of a transaction that was open at its offset."""
-    log = where.shelf(topic)
-    log.data(3, producer=622, transactional=True)
-    _snapshot(log, 3, entry(622))
-    log.marker(622, 0, committed=True)
-    return {"producer-snapshot": {(0, 3)}}
-
-
-@plant
-def snapshot_producer_missing(where: Planting, topic: str) -> Places:
-    """A producer with an open transaction is not in the snapshot."""
-    log = where.shelf(topic)
-    log.data(3, producer=623, transactional=True)
-    _snapshot(log, 3)
-    log.marker(623, 0, committed=True)
-    return {"producer-snapshot": {(0, 3)}}
-
-
-def _bytes(change: Callable[[bytes], bytes]) -> Callable[[Planting, str], Places]:
+def _changed(change: Callable[[bytes], bytes]) -> Steps:
     """A snapshot whose bytes were changed."""
-
-    def make(where: Planting, topic: str) -> Places:
-        log = where.shelf(topic)
-        log.data(3, producer=624)
-        path = _snapshot(log, 3, entry(624))
-        path.write_bytes(change(path.read_bytes()))
-        return {"file-unreadable": {(0, None)}}
-
-    return make
+    return lambda t: (t.data(producer=624), _snapshot(t, 3, entry(624), change=change), t.at(None))
 
 
-PLANTS.update(
-    {
-        "snapshot-crc": _bytes(lambda raw: raw[:-1] + bytes([raw[-1] ^ 1])),
-        "snapshot-version": _bytes(lambda raw: b"\0\7" + raw[2:]),
-        "snapshot-torn": _bytes(lambda raw: raw[:-5]),
-        "snapshot-empty": _bytes(lambda _: b""),
-    }
-)
+_RIGHT: Final = entry(620, sequence=5, last=5)
+OF_SNAPSHOTS: Final[Rows] = {
+    "snapshot-epoch": ("producer-snapshot", _of_two_batches(6, entry(620, epoch=4, sequence=5, last=5))),
+    "snapshot-sequence": ("producer-snapshot", _of_two_batches(6, entry(620, sequence=4, last=5))),
+    "snapshot-offset": ("producer-snapshot", _of_two_batches(6, entry(620, sequence=5, last=4))),
+    "snapshot-of-later-batches": ("producer-snapshot", _of_two_batches(3, _RIGHT)),
+    "snapshot-unknown-producer": ("producer-snapshot", _of_two_batches(6, _RIGHT, entry(621, last=5))),
+    "snapshot-open-transaction": (
+        "producer-snapshot", _of_two_batches(6, entry(620, sequence=5, last=5, open_from=3))),
+    "snapshot-producer-twice": ("producer-snapshot", _of_two_batches(6, _RIGHT, _RIGHT)),
+    "snapshot-beyond-end": ("producer-snapshot", _of_two_batches(9, _RIGHT)),
+    # it does not know of a transaction that was open at its offset, or of the transaction's producer
+    "snapshot-transaction-closed": ("producer-snapshot", lambda t: (
+        t.transactional(622), _snapshot(t, 3, entry(622)), t.marker(622))[1]),
+    "snapshot-producer-missing": ("producer-snapshot", lambda t: (
+        t.transactional(623), _snapshot(t, 3), t.marker(623))[1]),
+    # that of partition 1 beside the log of partition 0; one producer has written to both
+    "snapshot-of-another-partition": ("producer-snapshot", lambda t: (
+        t.batches(2, producer=625), t.partition(1).data(4, producer=625, sequence=0),
+        t.partition(1).data(2, producer=626),
+        _snapshot(t, 6, entry(625, sequence=3, last=3, count=4), entry(626, sequence=1, last=5, count=2)))),
+    "snapshot-crc": ("file-unreadable", _changed(lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]))),
+    "snapshot-version": ("file-unreadable", _changed(lambda raw: b"\0\7" + raw[2:])),
+    "snapshot-torn": ("file-unreadable", _changed(lambda raw: raw[:-5])),
+    "snapshot-empty": ("file-unreadable", _changed(lambda _: b"")),
+}  # fmt: skip
 
 
-def _file(name: str, text: bytes) -> Callable[[Planting, str], Places]:
+# --- small files and checkpoints -------------------------------------------------------------------------------------
+
+
+def _file(name: str, text: bytes) -> Steps:
     """A small file of a partition with this text instead of its own."""
-
-    def make(where: Planting, topic: str) -> Places:
-        where.shelf(topic).data(3)
-        where.written_last[f"{topic}-0/{name}"] = text
-        return {"file-unreadable": {(0, None)}}
-
-    return make
+    return lambda t: (t.data(), t.file(name, text))
 
 
-PLANTS.update(
-    {
-        "epochs-version": _file(LEADER_EPOCHS, b"1\n1\n0 0\n"),
-        "epochs-count": _file(LEADER_EPOCHS, b"0\n3\n0 0\n"),
-        "epochs-text": _file(LEADER_EPOCHS, b"0\n1\nzero 0\n"),
-        "epochs-garbage": _file(LEADER_EPOCHS, b"\xff\xfe"),
-        "partition-metadata-garbage": _file(PARTITION_METADATA, b"version: 0\n"),
-        "partition-metadata-id": _file(PARTITION_METADATA, b"version: 0\ntopic_id: short\n"),
-        "index-torn": _file("00000000000000000000.index", bytes(7)),
-        "time-index-torn": _file("00000000000000000000.timeindex", bytes(13)),
-        "transaction-index-torn": _file("00000000000000000000.txnindex", bytes(5)),
-    }
-)
-
-
-@plant
-def transaction_index_version(where: Planting, topic: str) -> Places:
-    """An entry has an unknown version."""
-    log = where.shelf(topic)
-    log.data(3, producer=630, transactional=True)
-    log.marker(630, 0, committed=False)
-    path = where.root / log.segment.path_of(".txnindex")
-    where.changed_last[str(path)] = lambda raw: b"\0\5" + raw[2:]
-    return {"file-unreadable": {(0, None)}}
-
-
-@plant
-def topic_id_of_another(where: Planting, topic: str) -> Places:
-    """`partition.metadata` names an id that the metadata give to no topic of this name."""
-    where.shelf(topic).data(3)
-    where.written_last[f"{topic}-0/{PARTITION_METADATA}"] = b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZg"
-    return {"topic-id": {(0, None)}}
-
-
-def _epochs(*entries: tuple[int, int], at: int) -> Callable[[Planting, str], Places]:
+def _entry_at(at: int, *entries: tuple[int, int]) -> Steps:
     """A leader epoch checkpoint of these entries beside two batches of epoch 0 and two of epoch 2 (from offset 6)."""
-
-    def make(where: Planting, topic: str) -> Places:
-        log = where.shelf(topic)
-        for epoch in (0, 0, 2, 2):
-            log.data(3, leader_epoch=epoch)
-        log.epochs = [EpochEntry(*each) for each in entries]
-        return {"leader-epoch-entries": {(0, at)}}
-
-    return make
+    return lambda t: (t.batches(2), t.batches(2, leader_epoch=2), t.log.epochs_listed(*entries), at)
 
 
-PLANTS.update(
-    {
-        "epochs-missing-one": _epochs((0, 0), at=6),
-        "epochs-twice": _epochs((0, 0), (2, 6), (2, 6), at=6),
-        "epochs-beyond-end": _epochs((0, 0), (2, 6), (3, 40), at=40),
-        "epochs-negative": _epochs((-3, 0), (0, 0), (2, 6), at=0),
-    }
-)
-
-
-# --- index entries ---------------------------------------------------------------------------------------------------
-
-
-@plant
-def index_offset_back(where: Planting, topic: str) -> Places:
-    """An offset index whose entries go back."""
-    log = where.shelf(topic)
-    for _ in range(6):
-        log.data(3)
-    where.changed_last[str(where.root / log.segment.path_of(".index"))] = lambda raw: raw + raw[:8]
-    return {"index-offset": {(0, 8)}}
-
-
-@plant
-def epochs_none(where: Planting, topic: str) -> Places:
-    """A checkpoint without entries."""
-    log = where.shelf(topic)
-    log.data(3)
-    log.epochs = []
-    return {"leader-epoch-entries": {(0, 0)}}
-
-
-@plant
-def epochs_begin_late(where: Planting, topic: str) -> Places:
-    """The first epoch begins behind the first batch."""
-    log = where.shelf(topic)
-    log.data(3)
-    log.data(3)
-    log.epochs = [EpochEntry(0, 3)]
-    return {"leader-epoch-checkpoint": {(0, 3)}}
-
-
-def _time_entry(log: Shelf, time_ms: int, offset: int) -> None:
-    """Put this entry in the place of all others of the time index."""
-    log.owner.changed_last[str(log.owner.root / log.segment.path_of(".timeindex"))] = lambda _: struct.pack(
-        ">qI", time_ms, offset
-    )
-
-
-@plant
-def time_index_too_late(where: Planting, topic: str) -> Places:
-    """The entry names a later batch than the one that has the time: a search skips what lies between."""
-    log = where.shelf(topic)
-    log.data(3, at_ms=T0_MS + 900)
-    for _ in range(3):
-        log.data(3, at_ms=T0_MS)
-    _time_entry(log, T0_MS + 902, 10)
-    return {"index-time": {(0, 10)}}
-
-
-@plant
-def time_index_of_a_smaller_time(where: Planting, topic: str) -> Places:
-    """A batch before the entry has a later time than the entry."""
-    log = where.shelf(topic)
-    log.data(3, at_ms=T0_MS + 5000)
-    log.data(3, at_ms=T0_MS)
-    _time_entry(log, T0_MS + 2, 5)
-    return {"index-time": {(0, 0), (0, 5)}}  # and the latest time has no entry, though the log was closed
-
-
-@plant
-def transaction_index_stable_offset(where: Planting, topic: str) -> Places:
-    """The last stable offset of an entry is not the one that held when the marker was written."""
-    log = where.shelf(topic)
-    first = log.data(3, producer=631, transactional=True)
-    stop = log.marker(631, 0, committed=False, index=False)
-    log.segment.txn_index.append(AbortedTransaction(631, first, stop, first))
-    return {"index-transaction": {(0, first)}}
-
-
-@plant
-def transaction_index_twice(where: Planting, topic: str) -> Places:
-    """The index has an entry twice."""
-    log = where.shelf(topic)
-    first = log.data(3, producer=632, transactional=True)
-    log.marker(632, 0, committed=False)
-    where.changed_last[str(where.root / log.segment.path_of(".txnindex"))] = lambda raw: raw + raw
-    return {"index-transaction": {(0, first)}}
-
-
-@plant
-def transaction_index_of_another_producer(where: Planting, topic: str) -> Places:
-    """The entry names another producer."""
-    log = where.shelf(topic)
-    first = log.data(3, producer=633, transactional=True)
-    stop = log.marker(633, 0, committed=False, index=False)
-    log.segment.txn_index.append(AbortedTransaction(634, first, stop, stop + 1))
-    return {"index-transaction": {(0, first)}}
-
-
-# --- checkpoints of the data directory -------------------------------------------------------------------------------
-
-
-def _checkpoint(name: str, offset: int) -> Callable[[Planting, str], Places]:
+def _checkpoint(name: str, offset: int) -> Steps:
     """An entry of one of the directory's checkpoints, for a log that ends at 3."""
-
-    def make(where: Planting, topic: str) -> Places:
-        log = where.shelf(topic)
-        log.data(3)
-        where.checkpoints[name, topic, 0] = offset
-        return {"checkpoint-offset": {(0, offset)}}
-
-    return make
+    return lambda t: (t.data(), t.checkpoint(name, offset))
 
 
-PLANTS.update(
-    {
-        "recovery-point-beyond-end": _checkpoint("recovery-point-offset-checkpoint", 9),
-        "recovery-point-negative": _checkpoint("recovery-point-offset-checkpoint", -2),
-        "log-start-beyond-end": _checkpoint("log-start-offset-checkpoint", 8),
-        "log-start-negative": _checkpoint("log-start-offset-checkpoint", -4),
-        "cleaner-beyond-active-segment": _checkpoint("cleaner-offset-checkpoint", 7),
-        "cleaner-negative": _checkpoint("cleaner-offset-checkpoint", -1),
-        "high-watermark-negative": _checkpoint("replication-offset-checkpoint", -1),
-    }
-)
+OF_SMALL_FILES: Final[Rows] = {
+    "epochs-version": ("file-unreadable", _file(LEADER_EPOCHS, b"1\n1\n0 0\n")),
+    "epochs-count": ("file-unreadable", _file(LEADER_EPOCHS, b"0\n3\n0 0\n")),
+    "epochs-text": ("file-unreadable", _file(LEADER_EPOCHS, b"0\n1\nzero 0\n")),
+    "epochs-garbage": ("file-unreadable", _file(LEADER_EPOCHS, b"\xff\xfe")),
+    "epochs-missing-one": ("leader-epoch-entries", _entry_at(6, (0, 0))),
+    "epochs-twice": ("leader-epoch-entries", _entry_at(6, (0, 0), (2, 6), (2, 6))),
+    "epochs-beyond-end": ("leader-epoch-entries", _entry_at(40, (0, 0), (2, 6), (3, 40))),
+    "epochs-negative": ("leader-epoch-entries", _entry_at(0, (-3, 0), (0, 0), (2, 6))),
+    "epochs-none": ("leader-epoch-entries", lambda t: (t.data(), t.log.epochs_listed())),
+    # the first epoch begins behind the first batch
+    "epochs-begin-late": ("leader-epoch-checkpoint", lambda t: (t.batches(2), t.log.epochs_listed((0, 3)), 3)),
+    "partition-metadata-garbage": ("file-unreadable", _file(PARTITION_METADATA, b"version: 0\n")),
+    "partition-metadata-id": ("file-unreadable", _file(PARTITION_METADATA, b"version: 0\ntopic_id: short\n")),
+    # an id that the metadata give to no topic of this name
+    "topic-id-of-another": ("topic-id", _file(PARTITION_METADATA, b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZg")),
+    # consumers have been shown offsets that the log does not have any more
+    "high-watermark-beyond-end": ("high-watermark-beyond-end", _checkpoint(HIGH_WATERMARK, 9)),
+    "high-watermark-negative": ("checkpoint-offset", _checkpoint(HIGH_WATERMARK, -1)),
+    "recovery-point-beyond-end": ("checkpoint-offset", _checkpoint(RECOVERY_POINT, 9)),
+    "recovery-point-negative": ("checkpoint-offset", _checkpoint(RECOVERY_POINT, -2)),
+    # the broker has stopped cleanly, and has flushed half of the log
+    "recovery-point-behind-after-a-clean-stop": ("checkpoint-offset", lambda t: (
+        t.batches(2), t.checkpoint(RECOVERY_POINT, 3))),
+    "log-start-beyond-end": ("checkpoint-offset", _checkpoint(LOG_START, 8)),
+    "log-start-negative": ("checkpoint-offset", _checkpoint(LOG_START, -4)),
+    "cleaner-beyond-active-segment": ("checkpoint-offset", _checkpoint(CLEANER, 7)),
+    "cleaner-negative": ("checkpoint-offset", _checkpoint(CLEANER, -1)),
+    # the metadata know of a partition of this broker, and its directory is not there
+    "partition-directory-gone": ("partition-missing", lambda t: (t.data(), t.where.without(t.name, 1), t.at(None, 1))),
+    # a file that the cleaner writes is left, though the broker stopped cleanly
+    "compaction-unfinished": ("segment-files", lambda t: (
+        t.data(), t.log.path_of(".log.swap").write_bytes(b""), t.at(None))),
+}  # fmt: skip
 
 
-@plant
-def partition_directory_gone(where: Planting, topic: str) -> Places:
-    """The metadata know of a partition of this broker, and its directory is not there."""
-    where.shelf(topic, 0).data(3)
-    where.lost.append((topic, 1))
-    return {"partition-missing": {(1, None)}}
+# --- indexes ---------------------------------------------------------------------------------------------------------
 
 
-# --- files of another partition, and files that are gone -------------------------------------------------------------
+def _listed(t: Topic, producer: int, first: int, last: int, stable: int, partition: int = 0) -> int:
+    """Append an entry to the index of aborted transactions; its first offset."""
+    t.partition(partition).segment.txn_index.append(AbortedTransaction(producer, first, last, stable))
+    return first
 
 
-@plant
-def index_of_another_partition(where: Planting, topic: str) -> Places:
-    """The offset indexes of two partitions have changed places; their batches begin at other positions."""
-    logs = [where.shelf(topic, number) for number in (0, 1)]
-    for _ in range(4):
-        logs[0].data(3)
-        logs[1].data(3, values=[b"longer" * 30] * 3)
-    first, second = (where.root / log.segment.path_of(".index") for log in logs)
+def _aborted(t: Topic, producer: int, *, index: bool = True) -> int:
+    """An aborted transaction of offsets 0 to 2; the marker's offset."""
+    t.transactional(producer)
+    return t.marker(producer, committed=False, index=index)
+
+
+def _only_time(t: Topic, time_ms: int, offset: int) -> int:
+    """Put this entry in the place of all others of the time index."""
+    t.log.changed(".timeindex", lambda _: struct.pack(">qI", time_ms, offset))
+    return offset
+
+
+def _swapped(t: Topic) -> int:
+    """The offset indexes of two partitions change places in the end."""
+    second = t.partition(1).path_of(".index")
 
     def swap(raw: bytes) -> bytes:
         other = second.read_bytes()
         second.write_bytes(raw)
         return other
 
-    where.changed_last[str(first)] = swap
-    return {"index-offset": {(0, 5), (0, 8), (0, 11), (1, 8)}}
+    return t.log.changed(".index", swap)
 
 
-@plant
-def batch_of_another_codec(where: Planting, topic: str) -> Places:
-    """The topic has had compression.type zstd since it was created; a marker is never compressed."""
-    log = where.shelf(topic, compression_type="zstd")
-    log.data(3, producer=640, transactional=True, codec=4)
-    log.marker(640, 0, committed=True)
-    return {"batch-setting": {(0, log.data(3, codec=1))}}
+def _points_into_a_batch(t: Topic) -> int:
+    offset = t.batches(6) + 2
+    t.log.segment.index.append(offset, t.log.segment.size - 40)
+    return offset
 
 
-@plant
-def batch_of_other_times(where: Planting, topic: str) -> Places:
-    """A client's times, though the broker has stamped all batches; the ones before are right."""
-    log = where.shelf(topic, message_timestamp_type="LogAppendTime")
-    log.data(3, log_append_time=True)
-    return {"batch-setting": {(0, log.data(3))}}
+def _promises_a_later_time(t: Topic) -> int:
+    offset = t.batches(6) + 2
+    t.log.segment.time_index.append(t.where.now_ms + A_DAY_MS, offset)
+    return offset
 
 
-@plant
-def batch_beyond_the_largest(where: Planting, topic: str) -> Places:
-    """The topic has had this max.message.bytes since it was created. The cleaner may write a larger one."""
-    log, compacted = (
-        where.shelf(name, max_message_bytes="500", cleanup_policy=policy)
-        for name, policy in ((topic, "delete"), (f"{topic}-compacted", "compact"))
-    )
-    log.data(1, values=[b"v" * 300])
+OF_INDEXES: Final[Rows] = {
+    "index-offset": ("index-offset", _points_into_a_batch),
+    "index-offset-back": ("index-offset", lambda t: (
+        t.batches(6), t.log.changed(".index", lambda raw: raw + raw[:8]), 8)),
+    # of two partitions, whose batches begin at other positions
+    "index-of-another-partition": ("index-offset", lambda t: (
+        *(t.data() + t.partition(1).data(3, values=[b"longer" * 30] * 3) for _ in range(4)), _swapped(t),
+        {t.at(5), t.at(8), t.at(11), t.at(8, 1)})),
+    "index-torn": ("file-unreadable", _file(f"{0:020d}.index", bytes(7))),
+    "time-index-torn": ("file-unreadable", _file(f"{0:020d}.timeindex", bytes(13))),
+    "transaction-index-torn": ("file-unreadable", _file(f"{0:020d}.txnindex", bytes(5))),
+    "transaction-index-version": ("file-unreadable", lambda t: (
+        _aborted(t, 630), t.log.changed(".txnindex", lambda raw: b"\0\5" + raw[2:]), t.at(None))),
+    # a time that no record up to the entry's offset has
+    "index-time": ("index-time", _promises_a_later_time),
+    # the entry names a later batch than the one that has the time: a search skips what lies between
+    "time-index-too-late": ("index-time", lambda t: (
+        t.data(at_ms=T0_MS + 900), t.batches(3, at_ms=T0_MS), _only_time(t, T0_MS + 902, 10))),
+    # a batch before the entry has a later time; and the latest time has no entry, though the log was closed
+    "time-index-of-a-smaller-time": ("index-time", lambda t: (
+        t.data(at_ms=T0_MS + 5000), t.data(at_ms=T0_MS), _only_time(t, T0_MS + 2, 5), {t.at(0), t.at(5)})),
+    # the one of a closed segment has lost its last entry
+    "time-index-cut": ("index-time", lambda t: (
+        t.batches(4), t.log.roll(), t.data(), t.log.changed(".timeindex", lambda raw: raw[:-12], 0), 0)),
+    # an abort that the index does not list, and one that it lists and that never was
+    "index-transaction": ("index-transaction", lambda t: (
+        _aborted(t, 43, index=False), t.partition(1).data(3), _listed(t, 44, 0, 2, 3, partition=1),
+        {t.at(0), t.at(0, 1)})),
+    # not the last stable offset that held when the marker was written
+    "transaction-index-stable-offset": ("index-transaction", lambda t: (
+        stop := _aborted(t, 631, index=False), _listed(t, 631, 0, stop, 0))),
+    "transaction-index-twice": ("index-transaction", lambda t: (
+        _aborted(t, 632), t.log.changed(".txnindex", lambda raw: raw + raw), 0)),
+    "transaction-index-of-another-producer": ("index-transaction", lambda t: (
+        stop := _aborted(t, 633, index=False), _listed(t, 634, 0, stop, stop + 1))),
+}  # fmt: skip
+
+
+# --- batches beside the settings that a topic has had since it was created --------------------------------------------
+
+
+def _beside_compacted(t: Topic, **settings: str) -> tuple[Topic, Topic]:
+    """The plant's topic, and a compacted one with the same settings, which is right."""
+    compacted = Topic(t.where, f"{t.name}-compacted")
+    compacted.of(**settings, cleanup_policy="compact")
+    t.of(**settings, cleanup_policy="delete")
+    return compacted, t
+
+
+def _too_large(t: Topic) -> int:
+    """The cleaner may write a larger one."""
+    compacted, _ = _beside_compacted(t, max_message_bytes="500")
+    t.data(1, values=[b"v" * 300])
     compacted.data(1, values=[b"v" * 600])
-    return {"batch-setting": {(0, log.data(1, values=[b"v" * 600]))}}
+    return t.data(1, values=[b"v" * 600])
 
 
-@plant
-def record_before_the_window(where: Planting, topic: str) -> Places:
-    """The topic has had message.timestamp.before.max.ms of a day since it was created; a batch is 25 hours older."""
-    log = where.shelf(topic, message_timestamp_before_max_ms="86400000")
-    log.data(3)
-    return {"batch-setting": {(0, log.data(3, at_ms=where.now_ms - 90_000_000))}}
+def _segment_too_large(t: Topic) -> int:
+    """One batch alone may be larger, and a compacted segment."""
+    at = 0
+    for each in _beside_compacted(t, segment_bytes="600"):
+        each.data(1, values=[b"v" * 900])
+        each.log.roll()
+        at = each.data(1, values=[b"v" * 400])
+        each.data(1, values=[b"v" * 400])
+    return at
 
 
-@plant
-def segment_beyond_the_largest(where: Planting, topic: str) -> Places:
-    """The topic has had this segment.bytes since it was created; one batch alone may be larger, and a compacted one."""
-    places = set()
-    for name, policy in ((f"{topic}-compacted", "compact"), (topic, "delete")):
-        log = where.shelf(name, segment_bytes="600", cleanup_policy=policy)
-        log.data(1, values=[b"v" * 900])
-        log.roll()
-        places = {(0, log.data(1, values=[b"v" * 400]))}
-        log.data(1, values=[b"v" * 400])
-    return {"batch-setting": places}
+OF_SETTINGS: Final[Rows] = {
+    # a marker is never compressed
+    "batch-of-another-codec": ("batch-setting", lambda t: (
+        t.of(compression_type="zstd"), t.transactional(640, codec=4), t.marker(640), t.data(codec=1))),
+    # a client's times, though the broker has stamped all batches; the ones before are right
+    "batch-of-other-times": ("batch-setting", lambda t: (
+        t.of(message_timestamp_type="LogAppendTime"), t.data(log_append_time=True), t.data())),
+    "batch-beyond-the-largest": ("batch-setting", _too_large),
+    # a batch is 25 hours older than the others, in a topic that takes a day
+    "record-before-the-window": ("batch-setting", lambda t: (
+        t.of(message_timestamp_before_max_ms="86400000"), t.data(), t.data(at_ms=t.where.now_ms - 90_000_000))),
+    "segment-beyond-the-largest": ("batch-setting", _segment_too_large),
+}  # fmt: skip
 
-
-@plant
-def compaction_unfinished(where: Planting, topic: str) -> Places:
-    """A file that the cleaner writes is left, though the broker stopped cleanly."""
-    log = where.shelf(topic)
-    log.data(3)
-    (where.root / f"{log.segment.path_of('.log')}.swap").write_bytes(b"")
-    return {"segment-files": {(0, None)}}
-
-
-@plant
-def segment_gone(where: Planting, topic: str) -> Places:
-    """The files of a segment in the middle are gone."""
-    log = where.shelf(topic)
-    for _ in range(3):
-        log.data(3)
-        log.roll()
-    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
-        (where.root / log.closed[1].path_of(suffix)).unlink(missing_ok=True)
-    return {"offset-hole": {(0, 6)}}
-
-
-@plant
-def time_index_cut(where: Planting, topic: str) -> Places:
-    """The time index of a closed segment has lost its last entry."""
-    log = where.shelf(topic)
-    for _ in range(4):
-        log.data(3)
-    log.roll()
-    log.data(3)
-    where.changed_last[str(where.root / log.closed[0].path_of(".timeindex"))] = lambda raw: raw[:-12]
-    return {"index-time": {(0, 0)}}
-
-
-@plant
-def snapshot_of_another_partition(where: Planting, topic: str) -> Places:
-    """The producer snapshot of partition 1 beside the log of partition 0; one producer has written to both."""
-    logs = [where.shelf(topic, number) for number in (0, 1)]
-    logs[0].data(3, producer=625)
-    logs[0].data(3, producer=625)
-    logs[1].data(4, producer=625, sequence=0)
-    logs[1].data(2, producer=626)
-    _snapshot(logs[0], 6, entry(625, sequence=3, last=3, count=4), entry(626, sequence=1, last=5, count=2))
-    return {"producer-snapshot": {(0, 6)}}
+PLANTS: Final[Rows] = {**OF_SNAPSHOTS, **OF_SMALL_FILES, **OF_INDEXES, **OF_SETTINGS}

@@ -192,7 +192,7 @@ def test_counts_of_a_log_without_any_record_left_begin_now(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["index-offset", "index-time"])
 def test_a_broker_that_runs_may_have_entries_from_before_a_truncation(tmp_path: Path, name: str) -> None:
     """In its last segment, where it alone knows how many count: a follower moves that number back, and no byte."""
-    assert name in log_faults.plants()
+    assert name in log_faults.PLANTS
     wanted = log_faults.planted(tmp_path, name, clean_too=False)
     assert {each.check for each in wanted} == {name}
     assert findings_of(tmp_path, name) == {name: len(wanted)}
