@@ -9,12 +9,10 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from pipeline.spark_reader import SparkReader
 from pipeline.transfer import export
 from tests.pipeline import traffic
+from tests.pipeline.audited import checks_that_find
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.test_catalog import delta, iceberg, rows
 from tests.pipeline.test_transfer import load
@@ -28,12 +26,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark
 
 def findings_of(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:
     """The checks that found something."""
-    tables = DuckTables(str(data), str(journal) if journal else None, SparkReader(lambda: spark.sparkContext))
-    tables.register(records=True)
-    checks = chosen(only, has=["records", "journal"] if journal else ["records"])
-    names = {finding.check.name for finding in ask_all(tables.engine, checks)}
-    tables.forget()
-    return names
+    return checks_that_find(data, *only, journal=journal, reader=SparkReader(lambda: spark.sparkContext))
 
 
 def test_a_clean_run_of_ours_has_no_findings_and_a_flipped_bit_has(spark: SparkSession, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.pipeline import (
     journal_faults,
     log_faults,
 )
+from tests.pipeline.audited import findings_of
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import LogFinding
@@ -117,15 +118,12 @@ def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession,
 
 
 def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Expected) -> broker_faults.Expected:
-    tables = DuckTables(str(root), None, everything_on(spark))
-    tables.register()
-    reported = [
+    names = sorted({name for name, _ in wanted})
+    return {
         (finding.check.name, row.get("what") or row.get("file") or row["topic"])
-        for finding in ask_all(tables.engine, chosen(sorted({name for name, _ in wanted})))
+        for finding in findings_of(root, *names, reader=everything_on(spark))
         for row in finding.rows
-    ]
-    tables.forget()
-    return set(reported)
+    }
 
 
 def test_a_hanging_transaction_is_reported_with_what_it_pins(of_logs: tuple[set[LogFinding], Report, str]) -> None:
@@ -151,17 +149,14 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[LogFi
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     """The journal against the logs, and every passive invariant; beside traffic that is in order."""
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
-    tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"), everything_on(spark))
-    tables.register()
-    checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    findings = ask_all(tables.engine, checks)
+    names = [check.name for check in chosen(has=NEEDS) if "journal" in check.needs]
+    findings, small = (
+        findings_of(tmp_path / "data", *names, journal=tmp_path / "journal", reader=reader)
+        for reader in (everything_on(spark), None)
+    )
     reported = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
-    tables.forget()
     assert sorted(reported) == sorted(wanted)
-    small = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
-    small.register()
-    assert [comparable(each) for each in ask_all(small.engine, checks)] == [comparable(each) for each in findings]
-    small.forget()
+    assert [comparable(each) for each in small] == [comparable(each) for each in findings]
 
 
 def test_what_spark_cannot_read_is_an_error_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:

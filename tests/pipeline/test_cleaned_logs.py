@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from protocol.log_records import metadata
 from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, batches
 from protocol.records.records import Record, build_batch, frame_batch
@@ -15,17 +12,14 @@ from storage.checkpoints import CLEANER, HIGH_WATERMARK, LOG_START
 from storage.indexes.txn_index import AbortedTransaction
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
+from tests.pipeline import audited
 from tests.pipeline.fault_files import STEP_MS, T0_MS, Planting, topic_id_of
 
 
 def findings_of(root: Path, *names: str) -> dict[str, list[int | None]]:
     """The offsets that each check reports (default: all), information left out."""
-    tables = DuckTables(str(root))
-    tables.register(records=True)
-    checks = [check for check in chosen(names, has=["records"]) if check.severity != "info"]
-    answer = {each.check.name: [row.get("offset") for row in each.rows] for each in ask_all(tables.engine, checks)}
-    tables.forget()
-    return answer
+    findings = audited.findings_of(root, *names, information=False)
+    return {each.check.name: [row.get("offset") for row in each.rows] for each in findings}
 
 
 def with_gaps(root: Path) -> Planting:

@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from protocol.log_records.transaction import TransactionState as State
+from tests.pipeline.audited import findings_of
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.planted_client import Client
@@ -116,9 +114,6 @@ def test_each_is_found_and_its_right_neighbour_is_not(tmp_path: Path) -> None:
         wanted.add((check, numbers if isinstance(numbers, int) else numbers[-1]))
         make(Client(wiring, f"{name}-right", producer + 100), False)
     where.close()
-    tables = DuckTables(str(tmp_path / "data"), str(wiring.write(tmp_path / "journal")))
-    tables.register()
-    checks = chosen(sorted({check for check, _ in PLANTS.values()}), has=["journal"])
-    reported = {(each.check.name, row["id"]) for each in ask_all(tables.engine, checks) for row in each.rows}
-    tables.forget()
-    assert reported == wanted
+    checks = sorted({check for check, _ in PLANTS.values()})
+    findings = findings_of(tmp_path / "data", *checks, journal=wiring.write(tmp_path / "journal"))
+    assert {(each.check.name, row["id"]) for each in findings for row in each.rows} == wanted

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import NEEDS, chosen
 from pipeline.commands import audit
 from pipeline.duck.tables import DuckTables
 from protocol.log_records.transaction import TransactionState
+from tests.pipeline.audited import checks_that_find, tables_of
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring
 
@@ -35,11 +34,7 @@ def written(folder: Path, batches: int) -> Path:
 
 def findings_of(folder: Path) -> set[str]:
     """What an audit calls lost."""
-    tables = DuckTables(str(folder / "data"), str(folder / "journal"))
-    tables.register()
-    answer = {each.check.name for each in ask_all(tables.engine, chosen(LOSSES, has=NEEDS))}
-    tables.forget()
-    return answer
+    return checks_that_find(folder / "data", *LOSSES, journal=folder / "journal")
 
 
 def test_what_is_written_while_logs_are_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,10 +73,8 @@ def test_an_offset_is_not_committed_if_its_transaction_is_aborted_meanwhile(
         read(tables)
 
     monkeypatch.setattr(DuckTables, "_read_history", growing)
-    tables = DuckTables(str(tmp_path / "now"))
-    tables.register()
-    assert tables.engine.plain("SELECT committed_offset FROM committed").to_pylist() == [{"committed_offset": 3}]
-    tables.forget()
+    with tables_of(tmp_path / "now") as tables:
+        assert tables.engine.plain("SELECT committed_offset FROM committed").to_pylist() == [{"committed_offset": 3}]
 
 
 class Stub:
@@ -130,11 +123,7 @@ def coordinated(folder: Path, *, later: bool) -> Path:
 
 def unknown(folder: Path) -> set[str]:
     """What an audit calls unknown to the coordinators."""
-    tables = DuckTables(str(folder))
-    tables.register()
-    answer = {each.check.name for each in ask_all(tables.engine, chosen(UNKNOWN, has=NEEDS))}
-    tables.forget()
-    return answer
+    return checks_that_find(folder, *UNKNOWN)
 
 
 def test_a_transaction_that_begins_while_logs_are_read_is_not_unknown(

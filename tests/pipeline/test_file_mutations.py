@@ -8,10 +8,8 @@ from zlib import crc32
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from tests.pipeline import cluster_traffic, directory_traffic
+from tests.pipeline.audited import findings_of
 from tests.pipeline.directories_alone import Alone
 from tests.pipeline.directory_mutations import faults
 from tests.pipeline.directory_reasons import SHOULD_BE_FOUND, reason_of
@@ -24,12 +22,7 @@ SAMPLE = 12
 
 def reported(root: Path) -> set[tuple[str, int]]:
     """Checks with the number of their findings, information left out."""
-    tables = DuckTables(str(root))
-    tables.register(records=True)
-    checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
-    counts = {(each.check.name, each.count) for each in ask_all(tables.engine, checks)}
-    tables.forget()
-    return counts
+    return {(each.check.name, each.count) for each in findings_of(root, information=False)}
 
 
 def replicated(data: Path) -> None:

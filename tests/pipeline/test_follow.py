@@ -17,6 +17,7 @@ from pipeline.commands import follow
 from pipeline.commands.audit import main as audit
 from pipeline.commands.progress import Progress
 from pipeline.duck.tables import DuckTables
+from tests.pipeline.audited import tables_of
 from tests.pipeline.fault_files import Planting
 from tests.ports import free_ports
 from understudy.cli import main
@@ -109,10 +110,8 @@ def test_metrics_have_findings_records_lag_and_open_transactions(tmp_path: Path)
     (port,) = free_ports(1)
     scraped: list[str] = []
     known = Followed()
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    known.measured = measured(tables.engine)
-    tables.forget()
+    with tables_of(tmp_path) as tables:
+        known.measured = measured(tables.engine)
     known.step([finding_at(10)])
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - for this test alone
 

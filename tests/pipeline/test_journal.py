@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
 from pipeline.decoding.damage import DamagedError
-from pipeline.duck.tables import DuckTables
 from pipeline.journal import cut, find_files, read_lines
 from pipeline.reading import read_journal
 from pipeline.schemas import JOURNAL
+from tests.pipeline.audited import checks_that_find
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.logs import rows
@@ -137,8 +135,5 @@ def test_a_produce_response_that_was_not_sent_contradicts_nothing(tmp_path: Path
         line["outcome"] = outcome
         line["response"]["responses"][0]["partition_responses"][0]["log_start_offset"] = 9
         wiring.where.close()
-        tables = DuckTables(str(wiring.where.root), str(wiring.write(tmp_path / f"journal-{len(expected)}")))
-        tables.register()
-        findings = ask_all(tables.engine, chosen(["produce-answer"], has=["journal"]))
-        tables.forget()
-        assert {each.check.name for each in findings} == expected
+        journal = wiring.write(tmp_path / f"journal-{len(expected)}")
+        assert checks_that_find(wiring.where.root, "produce-answer", journal=journal) == expected

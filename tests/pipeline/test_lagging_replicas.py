@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from protocol.log_records.transaction import TransactionState as State
+from tests.pipeline.audited import findings_of
 from tests.pipeline.fault_files import Planting
 
 
@@ -30,8 +28,5 @@ def test_a_marker_that_one_replica_has_is_not_missing(tmp_path: Path, leader_has
     """Where no replica has it, the transaction hangs in both."""
     replica(tmp_path, 1, has_marker=leader_has)
     replica(tmp_path, 2, has_marker=False)
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    findings = ask_all(tables.engine, chosen(["transaction-hanging"]))
-    tables.forget()
+    findings = findings_of(tmp_path, "transaction-hanging")
     assert sum(each.count for each in findings) == expected

@@ -7,16 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.audits.findings import ask_all
 from pipeline.audits.identities import parse
-from pipeline.audits.registry import chosen
 from pipeline.commands.engines import is_small
-from pipeline.duck.tables import DuckTables
 from pipeline.reports.json_shape import json_paths
 from pipeline.values.columns import Schemas, with_values
 from pipeline.values.formats import Schema
 from protocol.java import absolute_hash
 from protocol.log_records import group
+from tests.pipeline.audited import findings_of
 from tests.pipeline.fault_files import T0_MS, Planting
 from tests.pipeline.test_journal import line, write
 from understudy.cli import main
@@ -71,10 +69,7 @@ def test_a_group_belongs_to_the_partition_that_java_gives_its_name(tmp_path: Pat
         commit = group.OffsetCommit(group_id, "orders", 0, 1, commit_timestamp_ms=T0_MS)
         where.shelf("__consumer_offsets", number, cleanup_policy="compact").records([group.encode(commit)])
     where.close()
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    (finding,) = ask_all(tables.engine, chosen(["coordinator-partition"]))
-    tables.forget()
+    (finding,) = findings_of(tmp_path, "coordinator-partition")
     right = absolute_hash(group_id) % 7
     assert {row["right_partition"] for row in finding.rows} == {right}
     assert {row["partition"] for row in finding.rows} == {*range(7)} - {right}

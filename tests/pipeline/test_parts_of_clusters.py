@@ -8,11 +8,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import checks, chosen
+from pipeline.audits.registry import checks
 from pipeline.directory import logs_below
 from pipeline.duck.engine import DuckEngine
-from pipeline.duck.tables import DuckTables
 from pipeline.live.counts import TABLES, Counts
 from pipeline.locations import locate
 from pipeline.reports import answers, registry
@@ -23,18 +21,14 @@ from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
 from protocol.types import uuid_text
 from storage.checkpoints import CLEAN_SHUTDOWN
-from tests.pipeline import broker_faults, log_faults
+from tests.pipeline import audited, broker_faults, log_faults
 from tests.pipeline.fault_files import Planting, restamped
 from tests.pipeline.logs import write_segment
 
 
 def findings_of(root: Path, *names: str) -> dict[str, int]:
     """How many rows these checks have."""
-    tables = DuckTables(str(root))
-    tables.register()
-    answer = {each.check.name: each.count for each in ask_all(tables.engine, chosen(names))}
-    tables.forget()
-    return answer
+    return {each.check.name: each.count for each in audited.findings_of(root, *names)}
 
 
 OF_COORDINATORS = ("transaction-hanging", "marker-without-data", "transaction-open", "transaction-overdue")
@@ -219,19 +213,13 @@ def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) ->
     broker_faults.clean_cluster_with_disks(tmp_path)
     disks = [f"broker-{broker}/{disk}" for broker in (1, 2) for disk in ("disk-a", "disk-b")]
 
-    def names() -> set[str]:
-        tables = DuckTables(str(tmp_path))
-        assert tables.directories == [str(tmp_path / each) for each in disks]
-        tables.register(records=True)
-        answer = {each.check.name for each in ask_all(tables.engine, chosen(has=["records"]))}
-        tables.forget()
-        return answer
-
-    assert names() == set()
+    with audited.tables_of(tmp_path) as tables_of_all:
+        assert tables_of_all.directories == [str(tmp_path / each) for each in disks]
+    assert audited.checks_that_find(tmp_path) == set()
     (future,) = [each for each in (tmp_path / "broker-1").rglob("orders-0") if each.is_dir()]
     other = next(each for each in (tmp_path / "broker-1").iterdir() if each != future.parent)
     shutil.copytree(future, other / f"orders-0.{5:032x}-future")
-    assert names() == {"partition-future"}
+    assert audited.checks_that_find(tmp_path) == {"partition-future"}
     orders = [each for each in logs_below(locate(tmp_path)) if each.topic == "orders"]
     read = {(each.topic, each.partition, each.broker) for each in orders}
     assert read == {("orders", partition, broker) for partition in (0, 1) for broker in (1, 2)}
@@ -245,7 +233,7 @@ def test_brokers_with_several_log_directories_are_one_cluster(tmp_path: Path) ->
     whole = bytearray(log.read_bytes())
     whole[-2] ^= 1  # a byte of the last value
     log.write_bytes(restamped(whole))
-    assert names() == {"partition-future", "replica-differs"}
+    assert audited.checks_that_find(tmp_path) == {"partition-future", "replica-differs"}
 
 
 def test_offsets_of_a_topic_that_was_deleted_before_a_broker_was_killed_may_be_left(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
+from tests.pipeline.audited import findings_of
 from tests.pipeline.fault_files import Planting
 
 SOUND = b'{"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
@@ -35,9 +33,6 @@ def test_a_quorum_state_that_cannot_be_used_is_found(tmp_path: Path, content: by
     where.shelf("orders").data(3)
     where.written_last["__cluster_metadata-0/quorum-state"] = content
     where.close()
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    rows = [row for finding in ask_all(tables.engine, chosen()) for row in finding.rows]
-    tables.forget()
+    rows = [row for finding in findings_of(tmp_path) for row in finding.rows]
     assert [row["file"] for row in rows] == ([] if reason is None else ["__cluster_metadata-0/quorum-state"])
     assert reason is None or reason in rows[0]["reason"]

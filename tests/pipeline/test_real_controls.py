@@ -17,13 +17,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
     ResourceType,
 )
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from storage.checkpoints import CLEANER, decode_offsets, encode_offsets
 from tests.clients.drivers import command
 from tests.clients.targets import CACHE, ROOT, oracle_release
 from tests.pipeline import traffic
+from tests.pipeline.audited import reported
 from tests.pipeline.test_after_chaos import kafka
 from tests.storage.kafka_tools import RealBroker, java, need_kafka
 from tests.swap.nodes import KAFKA_SETTINGS
@@ -31,17 +29,6 @@ from tests.swap.nodes import KAFKA_SETTINGS
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 
 OLD = CACHE / "kafka-3.9.1"
-
-
-def findings(directory: Path) -> list[str]:
-    """All that an audit has to report of it, information left out."""
-    tables = DuckTables(str(directory))
-    tables.register(records=True)
-    reported = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
-    (seen,) = tables.engine.plain("SELECT sum(record_count) AS records FROM batches").to_pylist()
-    tables.forget()
-    assert seen["records"] > 100
-    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in reported]
 
 
 def test_metadata_that_begin_with_a_snapshot_are_no_finding(tmp_path: Path) -> None:
@@ -63,10 +50,10 @@ def test_metadata_that_begin_with_a_snapshot_are_no_finding(tmp_path: Path) -> N
                     each.result(traffic.PATIENCE_S)
             pause.wait(1)
         assert begins_with_a_snapshot(broker.data)
-        assert findings(broker.data) == []
+        assert reported(broker.data, more_than=100) == []
     finally:
         broker.stop()
-    assert findings(broker.data) == []
+    assert reported(broker.data, more_than=100) == []
 
 
 def begins_with_a_snapshot(data: Path) -> bool:
@@ -134,7 +121,7 @@ def test_partitions_that_were_reassigned_under_load_are_no_finding(tmp_path: Pat
                     pause.wait(0.1)
     assert not (tmp_path / "data" / "broker-2" / "moved-0").exists()
     assert (tmp_path / "data" / "broker-3" / "moved-0").exists()
-    assert findings(tmp_path / "data") == []
+    assert reported(tmp_path / "data", more_than=100) == []
 
 
 def test_a_compacted_log_that_a_new_replica_has_copied_is_no_finding(tmp_path: Path) -> None:
@@ -169,8 +156,8 @@ def test_a_compacted_log_that_a_new_replica_has_copied_is_no_finding(tmp_path: P
         while "still in progress" in reassign(bootstrap, tmp_path, "latest", [[2, 3], [3, 2]], verify=True):
             pause.wait(1)
     assert cleaned_to(tmp_path, 3, 0) == 0
-    assert findings(tmp_path / "data") == []
-    assert findings(tmp_path / "data" / "broker-3") == []
+    assert reported(tmp_path / "data", more_than=100) == []
+    assert reported(tmp_path / "data" / "broker-3", more_than=100) == []
 
 
 def cleaned_to(folder: Path, broker: int, partition: int) -> int:
@@ -189,16 +176,16 @@ def test_a_directory_that_was_upgraded_from_3_9_is_no_finding(tmp_path: Path, mo
     try:
         used(old.bootstrap)
         old.stop(clean=False)
-        assert findings(old.data) == []
+        assert reported(old.data, more_than=100) == []
         monkeypatch.undo()
         old.start()
         options = ["--bootstrap-server", old.bootstrap, "upgrade", "--release-version", oracle_release()]
         java("org.apache.kafka.tools.FeatureCommand", *options)
         used(old.bootstrap)
-        assert findings(old.data) == []
+        assert reported(old.data, more_than=100) == []
     finally:
         old.stop()
-    assert findings(old.data) == []
+    assert reported(old.data, more_than=100) == []
 
 
 def used(bootstrap: str) -> None:

@@ -9,11 +9,11 @@ import pytest
 from pipeline.audits import html_report, render
 from pipeline.audits.findings import Finding, Report, ask_all, totals
 from pipeline.audits.registry import checks, chosen
-from pipeline.duck.tables import DuckTables
 from pipeline.rendering import plots
 from pipeline.rendering.plots import Picture
 from pipeline.rendering.text import counted, grid
 from protocol.log_records.transaction import TransactionState as State
+from tests.pipeline.audited import tables_of
 from tests.pipeline.fault_files import LATER_MS, Planting
 from understudy.cli import main
 
@@ -69,11 +69,9 @@ def test_one_is_not_many(tmp_path: Path) -> None:
     where.shelf("orders").data(1)
     where.shelf("orders").data(1, base_offset=5)
     where.close()
-    tables = DuckTables(str(tmp_path))
-    tables.register()
     checks = chosen(["offset-hole"])
-    text = render.summary(Report("", None, checks, ask_all(tables.engine, checks), totals(tables.engine)))
-    tables.forget()
+    with tables_of(tmp_path) as tables:
+        text = render.summary(Report("", None, checks, ask_all(tables.engine, checks), totals(tables.engine)))
     assert text.endswith(": 1 finding of 1 kind")
 
 
@@ -118,10 +116,8 @@ def open_transaction(root: Path, start_ms: int) -> None:
 def test_lanes_are_transactional_ids(tmp_path: Path) -> None:
     """A producer id is the name only where the coordinator has none for it. A dollar sign begins no formula."""
     open_transaction(tmp_path, LATER_MS)
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    (picture,) = (each for each in html_report.draw(tables.engine, []) if each.title == "orders-0")
-    tables.forget()
+    with tables_of(tmp_path) as tables:
+        (picture,) = (each for each in html_report.draw(tables.engine, []) if each.title == "orders-0")
     drawn = texts(picture)
     assert {"pay$ment$-7", "refund", "producer 36"} <= set(drawn)
     assert not {"producer 34", "producer 35"} & set(drawn)

@@ -8,14 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.audits.findings import ask_all
 from pipeline.audits.metadata_files import faults
-from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
-from pipeline.duck.tables import DuckTables
 from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
+from tests.pipeline.audited import checks_that_find
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory, quorum_of
 
@@ -29,18 +27,9 @@ BY_QUERY: Final = {
 LATER: Final = ("type-of-a-metadata-record", "version-of-a-metadata-record", "setting-misspelled")
 
 
-def findings_of(root: Path, *checks: str) -> set[str]:
-    """The checks that have a finding."""
-    tables = DuckTables(str(root))
-    tables.register()
-    answer = {each.check.name for each in ask_all(tables.engine, chosen(checks))}
-    tables.forget()
-    return answer
-
-
 def test_the_directory_without_a_fault_is_clean(tmp_path: Path) -> None:
     """Of all checks of logs, not only of those with a fault here."""
-    assert findings_of(directory(tmp_path / "data")) == set()
+    assert checks_that_find(directory(tmp_path / "data")) == set()
 
 
 def test_a_broker_passes_over_other_names(tmp_path: Path) -> None:
@@ -50,23 +39,23 @@ def test_a_broker_passes_over_other_names(tmp_path: Path) -> None:
         (root / name).mkdir()
     for name in ("orders-0/copy.log.old", "orders-0/copy.deleted", "orders-0/note", "note.log"):
         (root / name).write_bytes(b"")
-    assert findings_of(root) == set()
+    assert checks_that_find(root) == set()
 
 
 def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> None:
     """Kafka 4.4 leaves it as it was, also when it stops cleanly; with an index of another log it is a fault."""
     root = directory(tmp_path / "data")
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
-    assert "segment-files" not in findings_of(root, "segment-files")
+    assert "segment-files" not in checks_that_find(root, "segment-files")
 
 
 def test_a_level_that_loses_no_metadata_may_go_back(tmp_path: Path) -> None:
     """A controller takes 31 back to 30, which has the same records, and never 30 to 29."""
     root = directory(tmp_path / "data")
     behind(*(metadata.FeatureLevelRecord("metadata.version", level) for level in (31, 30)))(root)
-    assert findings_of(root, "metadata-record") == set()
+    assert checks_that_find(root, "metadata-record") == set()
     behind(metadata.FeatureLevelRecord("metadata.version", 29))(root)
-    assert findings_of(root, "metadata-record") == {"metadata-record"}
+    assert checks_that_find(root, "metadata-record") == {"metadata-record"}
 
 
 def test_a_later_release_may_have_records_and_settings_of_its_own(tmp_path: Path) -> None:
@@ -77,18 +66,18 @@ def test_a_later_release_may_have_records_and_settings_of_its_own(tmp_path: Path
     behind(newer, metadata.FeatureLevelRecord("metadata.version", level))(root)
     for name in LATER:
         FAULTS[name][1](root)
-    assert findings_of(root, "metadata-record", "setting-unknown") == set()
+    assert checks_that_find(root, "metadata-record", "setting-unknown") == set()
     older = directory(tmp_path / "older")
     for name in LATER:
         FAULTS[name][1](older)
-    assert findings_of(older, "metadata-record", "setting-unknown") == {"metadata-record", "setting-unknown"}
+    assert checks_that_find(older, "metadata-record", "setting-unknown") == {"metadata-record", "setting-unknown"}
 
 
 def test_a_quorum_writes_control_records_into_its_log(tmp_path: Path) -> None:
     """Its leader is one of the voters."""
     root = directory(tmp_path / "data")
     quorum_of(1, 2, 3)(root)
-    assert findings_of(root) == set()
+    assert checks_that_find(root) == set()
 
 
 def test_a_log_directory_may_go_to_another_broker(tmp_path: Path) -> None:
@@ -96,7 +85,7 @@ def test_a_log_directory_may_go_to_another_broker(tmp_path: Path) -> None:
     root = directory(tmp_path / "data")
     behind(metadata.BrokerRegistrationChangeRecord(1, 4, log_dirs=(UUID(int=90),)))(root)
     FAULTS["log-directory-of-another-broker"][1](root)
-    assert findings_of(root, "metadata-record") == set()
+    assert checks_that_find(root, "metadata-record") == set()
 
 
 def test_a_leader_may_be_a_broker_that_registered_before(tmp_path: Path) -> None:
@@ -104,23 +93,23 @@ def test_a_leader_may_be_a_broker_that_registered_before(tmp_path: Path) -> None
     root = directory(tmp_path / "data")
     behind(replace(BROKER, broker_id=7, log_dirs=(UUID(int=77),), incarnation_id=UUID(int=78)))(root)
     FAULTS["leader-never-registered"][1](root)
-    assert findings_of(root, "metadata-record") == set()
+    assert checks_that_find(root, "metadata-record") == set()
 
 
 def test_a_setting_of_a_broker_has_any_name(tmp_path: Path) -> None:
     """Its plugins have settings of their own, and listeners have prefixes."""
     root = directory(tmp_path / "data")
     behind(*(metadata.ConfigRecord(4, "1", name, "5") for name in ("listener.name.a.ssl.x", "of.a.plugin")))(root)
-    assert findings_of(root, "setting-unknown") == set()
+    assert checks_that_find(root, "setting-unknown") == set()
 
 
 def test_a_high_watermark_may_be_zero(tmp_path: Path) -> None:
     """Of an empty log, or of a broker that was killed before it wrote the checkpoint again."""
     root = directory(tmp_path / "data")
     FAULTS["watermark-of-zero"][1](root)
-    assert findings_of(root, "checkpoint-offset") == {"checkpoint-offset"}
+    assert checks_that_find(root, "checkpoint-offset") == {"checkpoint-offset"}
     (root / CLEAN_SHUTDOWN).unlink()
-    assert findings_of(root, "checkpoint-offset") == set()
+    assert checks_that_find(root, "checkpoint-offset") == set()
 
 
 def test_a_segment_that_waits_for_its_deletion_has_its_indexes(tmp_path: Path) -> None:
@@ -128,10 +117,10 @@ def test_a_segment_that_waits_for_its_deletion_has_its_indexes(tmp_path: Path) -
     root = directory(tmp_path / "data")
     for path in sorted((root / "orders-0").glob(f"{0:020d}.*")):
         shutil.copy(path, path.with_name(path.name.replace(f"{0:020d}", f"{3:020d}") + ".deleted"))
-    assert findings_of(root, "segment-files") == set()
+    assert checks_that_find(root, "segment-files") == set()
     index = root / f"orders-0/{3:020d}.index.deleted"
     index.rename(index.with_suffix(""))
-    assert findings_of(root, "segment-files") == {"segment-files"}
+    assert checks_that_find(root, "segment-files") == {"segment-files"}
 
 
 def test_zeros_at_the_end_may_be_preallocated_where_the_settings_are_elsewhere(tmp_path: Path) -> None:
@@ -140,13 +129,13 @@ def test_zeros_at_the_end_may_be_preallocated_where_the_settings_are_elsewhere(t
     (root / CLEAN_SHUTDOWN).unlink()
     path = root / f"orders-0/{6:020d}.log"
     path.write_bytes(path.read_bytes() + bytes(500))
-    assert findings_of(root, "tail-torn") == {"tail-torn"}
+    assert checks_that_find(root, "tail-torn") == {"tail-torn"}
     preallocated = tmp_path / "preallocated"
     shutil.copytree(root, preallocated)
     behind(metadata.ConfigRecord(2, "orders", "preallocate", "TRUE"))(preallocated)
-    assert findings_of(preallocated, "tail-torn") == set()
+    assert checks_that_find(preallocated, "tail-torn") == set()
     shutil.rmtree(root / METADATA)
-    assert findings_of(root, "tail-torn") == set()
+    assert checks_that_find(root, "tail-torn") == set()
 
 
 def test_a_broker_completes_a_swap(tmp_path: Path) -> None:
@@ -155,19 +144,19 @@ def test_a_broker_completes_a_swap(tmp_path: Path) -> None:
     (root / f"orders-0/{0:020d}.log.cleaned").write_bytes(b"half of it")
     for path in sorted((root / "orders-0").glob(f"{0:020d}.*")):
         path.rename(f"{path}.swap")
-    assert findings_of(root, "segment-files") == set()
+    assert checks_that_find(root, "segment-files") == set()
     log = root / f"orders-0/{0:020d}.log"
     shutil.copy(f"{log}.swap", log)
-    assert findings_of(root, "segment-files") == {"segment-files"}
+    assert checks_that_find(root, "segment-files") == {"segment-files"}
 
 
 def test_a_replica_that_moves_here_has_entries_in_the_checkpoints(tmp_path: Path) -> None:
     """So 2.8.2 writes them when it stops during a move; without the folder they are of no partition."""
     root = directory(tmp_path / "data")
     future = (root / "orders-1").rename(root / f"orders-1.{7:032x}-future")
-    assert findings_of(root, "checkpoint-partition") == set()
+    assert checks_that_find(root, "checkpoint-partition") == set()
     shutil.rmtree(future)
-    assert findings_of(root, "checkpoint-partition") == {"checkpoint-partition"}
+    assert checks_that_find(root, "checkpoint-partition") == {"checkpoint-partition"}
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -179,16 +168,16 @@ def test_a_copy_without_indexes_is_a_warning(tmp_path: Path, clean: bool) -> Non
     for segment in sorted(root.glob("orders-0/*.log")):
         for suffix in (".index", ".timeindex", ".txnindex"):
             segment.with_suffix(suffix).unlink(missing_ok=True)
-        assert findings_of(root) == {"segment-files"}
+        assert checks_that_find(root) == {"segment-files"}
 
 
 def test_a_copy_without_its_leader_epoch_checkpoint_is_a_warning(tmp_path: Path) -> None:
     """A broker takes the log as it is; a checkpoint without an epoch of the log is an error."""
     root = directory(tmp_path / "data")
     (root / "orders-0/leader-epoch-checkpoint").write_text("0\n0\n")
-    assert findings_of(root) == {"leader-epoch-entries"}
+    assert checks_that_find(root) == {"leader-epoch-entries"}
     (root / "orders-0/leader-epoch-checkpoint").unlink()
-    assert findings_of(root) == {"segment-files"}
+    assert checks_that_find(root) == {"segment-files"}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +195,7 @@ def test_an_index_of_aborted_transactions_is_not_rebuilt_alone(
     root = where.close()
     for suffix in suffixes:
         (root / log.segment.path_of(suffix)).unlink()
-    assert findings_of(root, "index-transaction", "index-time", "segment-files") == checks
+    assert checks_that_find(root, "index-transaction", "index-time", "segment-files") == checks
 
 
 @pytest.mark.parametrize("name", sorted(BY_QUERY))
@@ -215,7 +204,7 @@ def test_a_fault_is_found(tmp_path: Path, name: str) -> None:
     check, plant = FAULTS[name]
     root = directory(tmp_path / "data")
     plant(root)
-    assert check in findings_of(root, check)
+    assert check in checks_that_find(root, check)
 
 
 @pytest.mark.parametrize("name", sorted(FAULTS.keys() - BY_QUERY))

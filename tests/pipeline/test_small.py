@@ -34,6 +34,7 @@ from pipeline.live.counts import TABLES as COUNT_TABLES
 from pipeline.live.tables import TABLES as LIVE_TABLES
 from storage.checkpoints import CLEAN_SHUTDOWN, EpochEntry
 from tests.pipeline import broker_faults, journal_faults, live_faults, log_faults
+from tests.pipeline.audited import checks_that_find, findings_of, tables_of
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import LogFinding
@@ -70,14 +71,11 @@ EXPRESSIONS: dict[str, object] = {
 def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
     """Each at its place, under its own name, beside topics that are odd and right."""
     wanted = log_faults.planted(tmp_path)
-    tables = DuckTables(str(tmp_path))
-    tables.register(records=True)
     reported = {
         LogFinding(finding.check.name, row["topic"], row["partition"], row.get("offset"))
-        for finding in ask_all(tables.engine, chosen(has=["records"]))
+        for finding in findings_of(tmp_path)
         for row in finding.rows
     }
-    tables.forget()
     assert reported == wanted
 
 
@@ -132,13 +130,9 @@ def test_a_broker_without_partitions_is_no_error_beside_others(tmp_path: Path) -
 def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> None:
     """The journal against the logs, and every passive invariant; beside traffic that is in order."""
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
-    tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
-    tables.register()
-    checks = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    reported = [
-        FoundCall(finding.check.name, row["id"]) for finding in ask_all(tables.engine, checks) for row in finding.rows
-    ]
-    tables.forget()
+    names = [check.name for check in chosen(has=NEEDS) if "journal" in check.needs]
+    findings = findings_of(tmp_path / "data", *names, journal=tmp_path / "journal")
+    reported = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
     assert sorted(reported) == sorted(wanted)
 
 
@@ -157,30 +151,19 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
         with index.open("ab") as file:
             file.write(struct.pack(">ii", 100, 100_000))
 
-    def findings() -> list[str]:
-        tables = DuckTables(str(tmp_path))
-        tables.register()
-        names = [each.check.name for each in ask_all(tables.engine, chosen(["index-offset"], has=NEEDS)) if each.rows]
-        tables.forget()
-        return names
-
     with monkeypatch.context() as patch:
         patch.setattr(DuckTables, "_read_history", growing)
-        assert findings() == []
-    assert findings() == ["index-offset"]
+        assert checks_that_find(tmp_path, "index-offset") == set()
+    assert checks_that_find(tmp_path, "index-offset") == {"index-offset"}
 
 
 def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_path: Path) -> None:
     """Answers and counts that contradict each other, beside those that are in order."""
     beside = live_faults.planted(tmp_path)
-    tables = DuckTables(str(tmp_path))
-    tables.register()
-    tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
-    assert (
-        reported(ask_all(tables.engine, chosen({name for name, _ in live_faults.FINDINGS}, has=NEEDS)))
-        == live_faults.FINDINGS
-    )
-    tables.forget()
+    with tables_of(tmp_path) as tables:
+        tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
+        findings = ask_all(tables.engine, chosen({name for name, _ in live_faults.FINDINGS}, has=NEEDS))
+    assert reported(findings) == live_faults.FINDINGS
 
 
 def reported(findings: Iterable[Finding]) -> set[tuple[str, object]]:
@@ -206,15 +189,11 @@ def test_what_is_broken_had_an_occasion(tmp_path: Path) -> None:
 
 def between(root: Path, names: list[str]) -> broker_faults.Expected:
     """What these checks find in a folder of several directories."""
-    tables = DuckTables(str(root))
-    tables.register()
-    reported = {
+    return {
         (finding.check.name, row.get("what") or row.get("file") or row["topic"])
-        for finding in ask_all(tables.engine, chosen(names))
+        for finding in findings_of(root, *names)
         for row in finding.rows
     }
-    tables.forget()
-    return reported
 
 
 def test_faults_between_directories_are_found_and_nothing_else(tmp_path: Path) -> None:
@@ -269,10 +248,7 @@ def test_the_amount_is_estimated_from_the_first_batches(tmp_path: Path) -> None:
 def test_a_filled_directory_is_sound(tmp_path: Path, transactions: int) -> None:
     """As a broker leaves it after a clean stop: no check has a finding, also with every record decoded."""
     fill(tmp_path / "data", Filling(4000, partitions=2, transactions=transactions))
-    tables = DuckTables(str(tmp_path / "data"))
-    tables.register(records=True)
-    assert ask_all(tables.engine, chosen(has=["records"])) == []
-    tables.forget()
+    assert findings_of(tmp_path / "data") == []
 
 
 def test_spark_decodes_what_takes_one_core_long(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

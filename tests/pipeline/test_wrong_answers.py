@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.answers.judge import answer_tables
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from tests.forking import Started
-from tests.pipeline import administrator_traffic, answer_traffic, member_traffic
+from tests.pipeline import administrator_traffic, answer_traffic, audited, member_traffic
 from tests.pipeline.answer_lies import ADMINISTRATOR, LIES, MEMBERS, Run
 from tests.pipeline.answer_mutations import as_text, lines_of, mutations
 from tests.pipeline.answers_alone import checks_that_find
@@ -42,12 +39,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 def reported(data: Path, journal: Path) -> list[str]:
     """What an audit has to report of a directory and its journal, information left out."""
-    tables = DuckTables(str(data), str(journal))
-    tables.register(records=True)
-    checks = [check for check in chosen(has=["records", "journal"]) if check.severity != "info"]
-    rows = [f"{each.check.name}, {each.count} times: {each.rows[:2]}" for each in ask_all(tables.engine, checks)]
-    tables.forget()
-    return rows
+    return audited.as_text(audited.findings_of(data, journal=journal, information=False))
 
 
 def recorded(folder: Path, name: str) -> tuple[Path, Path]:
@@ -145,11 +137,8 @@ def test_records_that_come_while_a_broker_reads_are_no_finding(tmp_path: Path) -
         wire.fetch("t", 0, [(0, 3), (4, 6)], stable=4)
         wire.fetch("t", 7, stable=later)
         where.close()
-        wiring.write(tmp_path / f"journal-{later}")
-        tables = DuckTables(str(tmp_path / str(later)), str(tmp_path / f"journal-{later}"))
-        tables.register()
-        checks = chosen(["fetch-answer"], has=["journal"])
-        ids[later] = [row["id"] for each in ask_all(tables.engine, checks) for row in each.rows]
-        tables.forget()
+        journal = wiring.write(tmp_path / f"journal-{later}")
+        findings = audited.findings_of(tmp_path / str(later), "fetch-answer", journal=journal)
+        ids[later] = [row["id"] for each in findings for row in each.rows]
     assert ids[7] == []
     assert ids[4]
