@@ -13,6 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
 )
 
 from pipeline.live.asking import LiveCluster
+from tests.pipeline.traffic import done
 from tests.serving import until
 
 PATIENCE_S: Final = 60
@@ -26,8 +27,7 @@ def make(bootstrap: str) -> None:
     """Producers, transactions that end either way, groups of both protocols, questions of an administrator."""
     common = {"bootstrap.servers": bootstrap}
     admin = AdminClient({**common, "client.id": "admin"})
-    for creation in admin.create_topics([NewTopic("in", 1, 1), NewTopic("out", 2, 1)]).values():
-        creation.result(PATIENCE_S)
+    done(admin.create_topics([NewTopic("in", 1, 1), NewTopic("out", 2, 1)]))
     _produced(common)
     reader = Consumer({**common, **READER, "group.id": "readers", "client.id": "reader"})
     reader.subscribe(["in"])
@@ -40,8 +40,7 @@ def make(bootstrap: str) -> None:
     after.commit(asynchronous=False)
     _administered(admin)
     after.close()
-    for done in admin.delete_consumer_groups(["after"]).values():
-        done.result(PATIENCE_S)
+    done(admin.delete_consumer_groups(["after"]))
 
 
 def _produced(common: dict[str, Any]) -> None:
@@ -98,24 +97,17 @@ def _joined(common: dict[str, Any], reader: Consumer) -> None:
 
 
 def _administered(admin: AdminClient) -> None:
-    for each in admin.create_topics([NewTopic("made", 1, 1, config={"retention.ms": "60000"})]).values():
-        each.result(PATIENCE_S)
-    for each in admin.create_partitions([NewPartitions("made", 2)]).values():
-        each.result(PATIENCE_S)
-    for each in admin.describe_configs([ConfigResource(ResourceType.TOPIC, "made")]).values():
-        each.result(PATIENCE_S)
+    done(admin.create_topics([NewTopic("made", 1, 1, config={"retention.ms": "60000"})]))
+    done(admin.create_partitions([NewPartitions("made", 2)]))
+    done(admin.describe_configs([ConfigResource(ResourceType.TOPIC, "made")]))
     admin.describe_cluster().result(PATIENCE_S)
     admin.list_consumer_groups().result(PATIENCE_S)
-    for each in admin.describe_consumer_groups(["readers"]).values():
-        each.result(PATIENCE_S)
+    done(admin.describe_consumer_groups(["readers"]))
     for each in admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("readers")]).values():
         assert each.result(PATIENCE_S).topic_partitions[0].offset == 17
     place = TopicPartition("in", 0)
     specs: list[Any] = [OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.for_timestamp(1)]  # type: ignore[no-untyped-call]
     for spec in specs:
-        for each in admin.list_offsets({place: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED).values():
-            each.result(PATIENCE_S)
-    for each in admin.delete_records([TopicPartition("in", 0, 3)]).values():
-        each.result(PATIENCE_S)
-    for each in admin.delete_topics(["made"]).values():
-        each.result(PATIENCE_S)
+        done(admin.list_offsets({place: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED))
+    done(admin.delete_records([TopicPartition("in", 0, 3)]))
+    done(admin.delete_topics(["made"]))

@@ -13,6 +13,7 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from tests.pipeline.traffic import done
 from tests.serving import until
 from tests.wire import Wire
 
@@ -35,8 +36,7 @@ def make(bootstrap: str) -> None:
         NewTopic("everywhere", 2, 3, config={"internal.segment.bytes": "3000"}),
         NewTopic("moved", replica_assignment=[[1, 2]], num_partitions=1),
     ]
-    for created in admin.create_topics(wanted).values():
-        created.result(PATIENCE_S)
+    done(admin.create_topics(wanted))
     _transactions(bootstrap)
     _move(bootstrap, [2, 3])
     _transactions(bootstrap)

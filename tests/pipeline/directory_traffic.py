@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
 )
 
 from tests.pipeline import answer_traffic, group_traffic, traffic
+from tests.pipeline.traffic import done
 from tests.serving import until
 
 SETTINGS: Final = {
@@ -32,13 +33,11 @@ def make(bootstrap: str) -> list[Consumer]:
     answer_traffic.make(bootstrap)
     group_traffic.make(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for creation in admin.create_topics([NewTopic("rolled", 1, 1, config=_ROLLED)]).values():
-        creation.result(PATIENCE_S)
+    done(admin.create_topics([NewTopic("rolled", 1, 1, config=_ROLLED)]))
     _rolled(bootstrap)
     members = [each for protocol in ("consumer", "classic") for each in _stayed(bootstrap, protocol)]
     credential = UserScramCredentialUpsertion("bob", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"secret")
-    for altered in admin.alter_user_scram_credentials([credential]).values():
-        altered.result(PATIENCE_S)
+    done(admin.alter_user_scram_credentials([credential]))
     left = Producer({"bootstrap.servers": bootstrap, "transactional.id": "left-open"})
     left.init_transactions(PATIENCE_S)
     left.begin_transaction()

@@ -1,7 +1,7 @@
 """What members of share and streams groups do to a cluster of one broker, none of which an audit may complain of."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from uuid import UUID
 
@@ -146,23 +146,27 @@ def _administered(wire: Wire) -> None:
 
 
 def _streams(wire: Wire) -> None:
-    """Two members of one topology, the second of which comes later, and the first leaves."""
     topology = [Subtopology("0", ["jobs"]), Subtopology("1", ["gone"])]
     _coordinated(wire, "streams")
-    members = [StreamsMember(wire, topology, f"s{number}", f"p{number}", "streams") for number in (1, 2)]
-    for count in (1, 2):
-        assert members[count - 1].join().error_code is ErrorCode.NONE
+    streamed([StreamsMember(wire, topology, f"s{number}", f"p{number}", "streams") for number in (1, 2)], 4)
 
-        def settled(count: int = count) -> bool:
-            for member in members[:count]:
+
+def streamed(members: Sequence[StreamsMember], tasks: int, describe: Callable[[], object] = str) -> None:
+    """Two members of one topology, the second of which comes later, and the first leaves; described between."""
+
+    def settled(*owners: StreamsMember) -> None:
+        def shared() -> bool:
+            for member in owners:
                 member.confirm()
-            return all(member.active for member in members[:count])
+            return all(sum(map(len, each.active.values())) == tasks // len(owners) for each in owners)
 
-        until(settled, f"tasks of {count} members")
-    assert members[0].beat(LEAVES).error_code is ErrorCode.NONE
+        until(shared, f"tasks of {len(owners)} members")
+        describe()
 
-    def has_all() -> bool:
-        members[1].confirm()
-        return sum(map(len, members[1].active.values())) == 4
-
-    until(has_all, "all tasks")
+    first, second = members
+    assert first.join().error_code is ErrorCode.NONE
+    settled(first)
+    assert second.join().error_code is ErrorCode.NONE
+    settled(first, second)
+    assert first.beat(LEAVES).error_code is ErrorCode.NONE
+    settled(second)

@@ -36,6 +36,7 @@ from protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from protocol.messages.streams_group_heartbeat import Subtopology, TopicInfo
 from protocol.types import uuid_text
 from tests.pipeline.administrator_traffic import BETWEEN, coordinator_found, greeted, written
+from tests.pipeline.group_traffic import streamed
 from tests.scenarios.core.asking import created, metadata
 from tests.scenarios.core.batches import batch
 from tests.scenarios.groups.consumers import Consumer
@@ -198,23 +199,6 @@ def _streamed(admin: Wire, one: Wire, two: Wire) -> None:
         for wire, name, process in ((one, "t1", "p1"), (two, "t2", "p2"))
     ]
     describe = partial(admin.call, ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest(["streamers"]))
-    for count in (1, 2):
-        members[count - 1].join()
-
-        def settled(count: int = count) -> bool:
-            for member in members[:count]:
-                member.confirm()
-            return all(sum(map(len, each.active.values())) == 8 // count for each in members[:count])
-
-        until(settled, f"tasks of {count} members")
-        describe()
     metadata(admin, "source")
-    members[0].beat(LEAVES)
-
-    def has_all() -> bool:
-        members[1].confirm()
-        return sum(map(len, members[1].active.values())) == 8
-
-    until(has_all, "all tasks")
-    describe()
+    streamed(members, 8, describe)
     members[1].beat(LEAVES)

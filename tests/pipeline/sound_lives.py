@@ -43,6 +43,7 @@ from protocol.messages.list_partition_reassignments import ListPartitionReassign
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.pipeline import group_traffic
 from tests.pipeline.release_clusters import ReleaseCluster
+from tests.pipeline.traffic import done
 from tests.serving import until
 from tests.wire import Wire
 from tools.old_kafka import has_zookeeper
@@ -92,15 +93,15 @@ def topic(cluster: ReleaseCluster, name: str, *partitions: int, **settings: str)
 
 
 def write(
-    cluster: ReleaseCluster, name: str, count: int = 60, *, keys: int = 7, each: int = 5, **settings: Any
+    cluster: ReleaseCluster, name: str, count: int = 60, *, headed: bool = True, each: int = 5, **settings: Any
 ) -> None:
-    """Records for both partitions, some without value or with headers, flushed after every ``each``."""
+    """Records for both partitions, some without value or, if wanted, with headers, flushed after every ``each``."""
     options = {key.replace("_", "."): value for key, value in settings.items()}
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, **options})
     for number in range(count):
-        headers: Any = [("h", b"1"), ("h", None)] if number % 10 == 0 else None
+        headers: Any = [("h", b"1"), ("h", None)] if headed and number % 10 == 0 else None
         value = None if number % 9 == 8 else b"%d " % number * 12
-        producer.produce(name, value, b"k%d" % (number % keys), number % 2, headers=headers)
+        producer.produce(name, value, b"k%d" % (number % 7), number % 2, headers=headers)
         if number % each == 0:
             assert producer.flush(PATIENCE_S) == 0
     assert producer.flush(PATIENCE_S) == 0
@@ -157,8 +158,7 @@ def altered(cluster: ReleaseCluster, kind: ResourceType, name: str, **settings: 
     ]
     resource = ConfigResource(kind, name, incremental_configs=entries)
     admin = administrator(cluster)
-    for each in admin.incremental_alter_configs([resource]).values():
-        each.result(PATIENCE_S)
+    done(admin.incremental_alter_configs([resource]))
 
 
 def codecs(cluster: ReleaseCluster) -> None:
@@ -264,8 +264,7 @@ def retention(cluster: ReleaseCluster) -> None:
     consumer.close()
     cuts = [TopicPartition("cut", 0, 77), TopicPartition("cut", 1, -1), TopicPartition("rolled", 0, 3)]
     admin = administrator(cluster)
-    for each in admin.delete_records(cuts).values():
-        each.result(PATIENCE_S)
+    done(admin.delete_records(cuts))
 
     def gone() -> bool:
         write(cluster, "rolled", 10)
@@ -303,8 +302,7 @@ def groups(cluster: ReleaseCluster) -> None:
                 wire.call(ApiKey.UPDATE_FEATURES, 1, update)
     read(cluster, "deleted-too", "work", 10).close()
     wanted = ["deleted-too"] + (["deleted"] if len(members) > 2 else [])
-    for each in admin.delete_consumer_groups(wanted).values():
-        each.result(PATIENCE_S)
+    done(admin.delete_consumer_groups(wanted))
     if cluster.release in {"4.3", "4.4"}:
         group_traffic.make(cluster.bootstrap)
     other = read(cluster, "left", "work", 10)
@@ -356,12 +354,10 @@ def administration(cluster: ReleaseCluster) -> None:
             write(cluster, name)
         read(cluster, "readers", "again", 20).close()  # before its segments end, and may be compacted
         altered(cluster, ResourceType.TOPIC, "again", max_message_bytes="2000000", segment_ms="+5000")
-        for each in admin.create_partitions([NewPartitions("again", 5)]).values():
-            each.result(PATIENCE_S)
+        done(admin.create_partitions([NewPartitions("again", 5)]))
         write(cluster, "again")
         altered(cluster, ResourceType.BROKER, "1", log_cleaner_threads=str(1 + turn % 2))
-        for each in admin.delete_topics(["again"]).values():
-            each.result(PATIENCE_S)
+        done(admin.delete_topics(["again"]))
         if turn == 1:
             cluster.stop(clean=False)
             cluster.start()
@@ -369,8 +365,7 @@ def administration(cluster: ReleaseCluster) -> None:
     for number in range(20):
         topic(cluster, f"more-{number}", 3)
         if number % 2:
-            for each in admin.delete_topics([f"more-{number}"]).values():
-                each.result(PATIENCE_S)
+            done(admin.delete_topics([f"more-{number}"]))
     topic(cluster, "again")
     write(cluster, "again", 120)
     cluster.stop()
@@ -380,18 +375,15 @@ def permitted(cluster: ReleaseCluster, admin: AdminClient) -> None:
     """Credentials, and permissions of which some are taken back."""
     if cluster.release != "2.8":
         credential = UserScramCredentialUpsertion("bob", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"s")
-        for done in admin.alter_user_scram_credentials([credential]).values():
-            done.result(PATIENCE_S)
+        done(admin.alter_user_scram_credentials([credential]))
     where, allowed = ResourcePatternType.LITERAL, (AclOperation.READ, AclPermissionType.ALLOW)
     rules = [AclBinding(ResourceType.TOPIC, name, where, f"User:{name}", "*", *allowed) for name in ("a", "b")]
-    for creation in admin.create_acls(rules).values():
-        creation.result(PATIENCE_S)
+    done(admin.create_acls(rules))
     which = AclBindingFilter(
         ResourceType.TOPIC, "a", ResourcePatternType.LITERAL, None, None,  # type: ignore[arg-type]  # of anyone
         AclOperation.ANY, AclPermissionType.ANY,
     )  # fmt: skip
-    for removed in admin.delete_acls([which]).values():
-        removed.result(PATIENCE_S)
+    done(admin.delete_acls([which]))
 
 
 def replicas(cluster: ReleaseCluster) -> None:
@@ -408,8 +400,7 @@ def replicas(cluster: ReleaseCluster) -> None:
     )
     wanted = NewTopic("moves", replica_assignment=[[1, 2], [2, 1]], num_partitions=2)
     admin = administrator(cluster)
-    for each in admin.create_topics([wanted]).values():
-        each.result(PATIENCE_S)
+    done(admin.create_topics([wanted]))
     for node in (2, 3):
         write(cluster, "everywhere", 200)
         write(cluster, "compacted", 200)
@@ -505,13 +496,8 @@ def formats(cluster: ReleaseCluster, *versions: str) -> None:
 
 def old(cluster: ReleaseCluster, name: str, codec: str) -> None:
     """Records without headers, which formats 0 and 1 do not have."""
-    settings = {"bootstrap.servers": cluster.bootstrap, "compression.type": codec, "acks": "all"}
-    producer = Producer(settings)
-    for number in range(40):
-        producer.produce(name, None if number % 9 == 8 else b"%d " % number * 12, b"k%d" % (number % 7), number % 2)
-        if number % 8 == 0:
-            assert producer.flush(PATIENCE_S) == 0
-    assert producer.flush(PATIENCE_S) == 0
+    settings = {"enable_idempotence": False, "acks": "all", "compression_type": codec}
+    write(cluster, name, 40, headed=False, each=8, **settings)
 
 
 QUICK_RETENTION: Final = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}

@@ -18,6 +18,7 @@ from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
 from pipeline.spark_reader import SparkReader
 from tests.chaos.clients import PARTITIONS, Copiers, Feeder, Reader
+from tests.pipeline.traffic import done
 from tests.ports import free_ports
 from tests.storage.kafka_tools import RealBroker, need_kafka
 
@@ -72,8 +73,7 @@ def copied(brokers: list[RealBroker], count: int, log: Path) -> tuple[Counter[st
     chance = random.Random(count)
     bootstrap = ",".join(broker.bootstrap for broker in brokers)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for each in admin.create_topics([NewTopic(name, PARTITIONS, 3) for name in ("source", "sink")]).values():
-        each.result(60)
+    done(admin.create_topics([NewTopic(name, PARTITIONS, 3) for name in ("source", "sink")]))
     feeder, copiers = Feeder(bootstrap, count, 20), Copiers(bootstrap, 2000, log, chance)
     reader = Reader(bootstrap)
     seen: Counter[str] = Counter()

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
+from tests.pipeline.traffic import done
 from tests.storage.kafka_tools import RealBroker, need_kafka
 from tests.swap.nodes import KAFKA_SETTINGS
 
@@ -49,8 +50,7 @@ def findings_of(directory: Path) -> tuple[list[str], int, int]:
 
 def create_topics(admin: AdminClient, *names: str) -> None:
     """Create topics with settings."""
-    for each in admin.create_topics([NewTopic(name, 2, 1, config=SETTINGS) for name in names]).values():
-        each.result(PATIENCE_S)
+    done(admin.create_topics([NewTopic(name, 2, 1, config=SETTINGS) for name in names]))
 
 
 def altered(admin: AdminClient, kind: ResourceType, name: str, **settings: str) -> None:
@@ -59,8 +59,7 @@ def altered(admin: AdminClient, kind: ResourceType, name: str, **settings: str) 
         ConfigEntry(each.replace("_", "."), text, incremental_operation=AlterConfigOpType.SET)
         for each, text in settings.items()
     ]
-    for each in admin.incremental_alter_configs([ConfigResource(kind, name, incremental_configs=entries)]).values():
-        each.result(PATIENCE_S)
+    done(admin.incremental_alter_configs([ConfigResource(kind, name, incremental_configs=entries)]))
 
 
 def test_settings_members_and_leaders_that_change_are_no_finding(tmp_path: Path) -> None:
@@ -81,8 +80,7 @@ def test_settings_members_and_leaders_that_change_are_no_finding(tmp_path: Path)
             consumers.append(Consumer({**settings, **options}))
             consumers[-1].subscribe(["stays", "goes", "again"])
             assert len(consumers[-1].consume(10, PATIENCE_S)) == 10
-        for each in admin.delete_topics(["goes", "again"]).values():
-            each.result(PATIENCE_S)
+        done(admin.delete_topics(["goes", "again"]))
         broker.stop(clean=False)
         nothing, settings_seen, owned = findings_of(broker.data)
         assert (nothing, settings_seen > 12, owned > 6) == ([], True, True)
