@@ -1,6 +1,6 @@
 """Faults of brokers in their answers: name -> the checks that find it, and the requests; the last answer is wrong.
 
-The clients ask as they should, as far as they can.
+The clients, `c`, ask as they should, as far as they can.
 """
 
 from collections.abc import Mapping

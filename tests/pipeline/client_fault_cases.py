@@ -1,4 +1,4 @@
-"""Faults of clients: check -> the requests, of which the last one breaks the rule."""
+"""Faults of clients: check -> the requests of a client `c`, of which the last one breaks the rule."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from understudy.cli import main
 from understudy.java import find_java
 from understudy.spark import register
 
+Refused = Callable[..., str]
 ROOT = Path(__file__).resolve().parents[2]
 FRUGAL = {
     "spark.ui.enabled": "false",
@@ -52,3 +54,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         register(session)
         yield session
         session.stop()
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """A way to run a command that is refused, with exit code 2 unless another one is expected; returns its stderr."""
+
+    def run(*arguments: str, code: int = 2) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments])
+        assert ended.value.code == code
+        return capsys.readouterr().err
+
+    return run

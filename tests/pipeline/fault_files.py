@@ -412,6 +412,13 @@ class Planting:
         self.recorded(*records)
 
 
+def one_batch(root: Path, topic: str = "orders", count: int = 3) -> Path:
+    """A directory in order, with one batch in one topic."""
+    where = Planting(root)
+    where.shelf(topic).data(count)
+    return where.close()
+
+
 def restamped(batch: bytes | bytearray, **fields: int) -> bytearray:
     """A batch with other header fields and a checksum that fits them; fields are named as in `RecordBatch`."""
     order = (

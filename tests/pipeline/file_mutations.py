@@ -133,21 +133,16 @@ def _of_many(value: Any) -> Iterator[tuple[str, Any]]:
 # --- batches and records ---------------------------------------------------------------------------------------------
 
 
+def writer_of(batch: RecordBatch) -> dict[str, Any]:
+    """The fields of a header by which its writer is known, and where it begins."""
+    names = ("base_offset", "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch")
+    return {name: getattr(batch, name) for name in names}
+
+
 def rebuilt(batch: RecordBatch, records: Sequence[Record]) -> bytes:
     """A batch with other records and the same header."""
-    return bytes(
-        build_batch(
-            records,
-            base_offset=batch.base_offset,
-            last_offset=batch.base_offset + batch.last_offset_delta,
-            producer_id=batch.producer_id,
-            producer_epoch=batch.producer_epoch,
-            base_sequence=batch.base_sequence,
-            partition_leader_epoch=batch.partition_leader_epoch,
-            transactional=batch.is_transactional,
-            control=batch.is_control,
-        )
-    )
+    known = writer_of(batch) | {"transactional": batch.is_transactional, "control": batch.is_control}
+    return bytes(build_batch(records, last_offset=batch.last_offset, **known))
 
 
 Sample = tuple[str, str, int]

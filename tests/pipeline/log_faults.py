@@ -1,6 +1,6 @@
 """Ways in which a data directory can be wrong, each planted at a known place, and a directory that is in order.
 
-A plant is a row of one of the modules below: name -> the checks that find it, and what writes it.
+A plant is a row of one of the modules below: name -> the checks that find it, and what writes it for a topic `t`.
 """
 
 from pathlib import Path

@@ -22,7 +22,7 @@ from storage.checkpoints import (
     encode_epochs,
     encode_offsets,
 )
-from tests.pipeline.file_mutations import Fault, Tree, counting, rebuilt, samples, with_batch
+from tests.pipeline.file_mutations import Fault, Tree, counting, rebuilt, samples, with_batch, writer_of
 from tests.pipeline.side_file_mutations import SNAPSHOT
 
 _FIELDS: Final = ("attributes", "timestamp delta", "offset delta", "key length", "value length", "header count")
@@ -113,16 +113,12 @@ def _framed(batch: RecordBatch, records: bytes) -> bytearray:
     return frame_batch(
         records,
         batch.record_count,
-        base_offset=batch.base_offset,
         last_offset_delta=batch.last_offset_delta,
         base_timestamp_ms=batch.base_timestamp_ms,
         max_timestamp_ms=batch.max_timestamp_ms,
         attributes=batch.attributes & ~7,
         codec=batch.codec,
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
-        partition_leader_epoch=batch.partition_leader_epoch,
+        **writer_of(batch),
     )
 
 

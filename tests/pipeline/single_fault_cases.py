@@ -109,18 +109,26 @@ def _without(kind: type) -> Fault:
     return _snapshot_of(lambda records: [each for each in records if not isinstance(each, kind)])
 
 
-def behind(*added: Any) -> Fault:
-    """Records behind all others of the metadata."""
+def _at_the_end(make: Callable[[int], bytes | bytearray]) -> Fault:
+    """Bytes behind the metadata log, made for its end offset."""
 
     def plant(root: Path) -> None:
-        path = root / LOG
-        raw = path.read_bytes()
-        base = list(batches(raw))[-1].next_offset
-        values = [encoded(each) for each in added]
-        records = [Record(base + at, T0_MS + 10**6, None, value) for at, value in enumerate(values)]
-        path.write_bytes(raw + build_batch(records, base_offset=base, partition_leader_epoch=0))
+        raw = (root / LOG).read_bytes()
+        (root / LOG).write_bytes(raw + make(list(batches(raw))[-1].next_offset))
 
     return plant
+
+
+def _appended(*values: bytes, epoch: int = 0) -> Fault:
+    """Records behind all others of the metadata, in a batch of this leader epoch."""
+    return _at_the_end(lambda base: build_batch(
+        [Record(base + at, T0_MS + 10**6, None, value) for at, value in enumerate(values)], partition_leader_epoch=epoch
+    ))  # fmt: skip
+
+
+def behind(*added: Any) -> Fault:
+    """Records behind all others of the metadata."""
+    return _appended(*map(encoded, added))
 
 
 _CONTROLLER: Final = metadata.RegisterControllerRecord(1, incarnation_id=UUID(int=77), end_points=BROKER.end_points)
@@ -133,12 +141,7 @@ def _without_tail(root: Path) -> None:
     )
 
 
-def _epoch_without_a_leader(root: Path) -> None:
-    path = root / LOG
-    raw = path.read_bytes()
-    base = list(batches(raw))[-1].next_offset
-    value = metadata.encode(metadata.NoOpRecord())[1]
-    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, value)], partition_leader_epoch=1))
+_epoch_without_a_leader: Final = _appended(encoded(metadata.NoOpRecord()), epoch=1)
 
 
 def _epoch_that_quorum_state_forgot(root: Path) -> None:
@@ -158,16 +161,6 @@ def _without_a_record(root: Path) -> None:
 def _leader_change_of_a_topic(root: Path) -> None:
     path = root / "orders-0" / f"{6:020d}.log"
     path.write_bytes(path.read_bytes() + leader_change_batch(1, 0, T0_MS + 10**6, base_offset=9))
-
-
-def _at_the_end(make: Callable[[int], bytes | bytearray]) -> Fault:
-    """Bytes behind the metadata log, made for its end offset."""
-
-    def plant(root: Path) -> None:
-        raw = (root / LOG).read_bytes()
-        (root / LOG).write_bytes(raw + make(list(batches(raw))[-1].next_offset))
-
-    return plant
 
 
 def _control(kind: ControlType, value: bytes) -> Fault:
@@ -200,20 +193,8 @@ def _renamed(old: str, new: str) -> Fault:
 
 def _later_version(root: Path) -> None:
     """A record of a known kind, in a version that this metadata.version does not have."""
-    path = root / LOG
-    raw = path.read_bytes()
-    base = list(batches(raw))[-1].next_offset
-    value = bytearray(encoded(metadata.ConfigRecord(2, "orders", "retention.ms", "5")))
-    value[2] = 9
-    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, bytes(value))], partition_leader_epoch=0))
-
-
-def _unknown_type(root: Path) -> None:
-    """A record of a type that this metadata.version does not have."""
-    path = root / LOG
-    raw = path.read_bytes()
-    base = list(batches(raw))[-1].next_offset
-    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, b"\1\x7d\0")], partition_leader_epoch=0))
+    value = encoded(metadata.ConfigRecord(2, "orders", "retention.ms", "5"))
+    _appended(value[:2] + b"\x09" + value[3:])(root)
 
 
 def _change(**fields: Any) -> Fault:
@@ -296,7 +277,8 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "quorum-version": ("quorum-state", _text(f"{METADATA}/quorum-state", '"data_version": 0', '"data_version": 9')),
     "quorum-cluster": ("quorum-state", _text(f"{METADATA}/quorum-state", '"clusterId": ""', '"clusterId": "other"')),
     "epoch-without-its-leader": ("metadata-record", _epoch_without_a_leader),
-    "type-of-a-metadata-record": ("metadata-record", _unknown_type),
+    # that this metadata.version does not have
+    "type-of-a-metadata-record": ("metadata-record", _appended(b"\1\x7d\0")),
     "leader-never-registered": ("metadata-record", _change(replicas=(7,), isr=(7,), leader=7)),
     "leader-unregistered": ("metadata-record", behind(metadata.UnregisterBrokerRecord(1, 4))),
     "quorum-level-back": ("metadata-record", behind(
@@ -342,8 +324,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "metadata-record", behind(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
     "log-directory-of-another-broker": ("metadata-record", behind(replace(BROKER, broker_id=2, broker_epoch=9))),
     "log-directory-twice": ("metadata-record", behind(replace(BROKER, broker_epoch=9, log_dirs=(UUID(int=90),) * 2))),
-    "bytes-behind-a-metadata-record": ("coordinator-record", _at_the_end(lambda base: build_batch(
-        [Record(base, T0_MS + 10**6, None, encoded(metadata.NoOpRecord()) + b"x")], partition_leader_epoch=0))),
+    "bytes-behind-a-metadata-record": ("coordinator-record", _appended(encoded(metadata.NoOpRecord()) + b"x")),
     "leader-who-is-no-voter": ("metadata-record", _at_the_end(lambda base: leader_change_batch(
         1, 0, T0_MS + 10**6, base_offset=base, voters=(2, 3), granting=(2,)))),
     "leader-change-cut": ("metadata-record", _control(ControlType.LEADER_CHANGE, b"\0")),

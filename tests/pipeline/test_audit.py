@@ -27,7 +27,7 @@ from tests.pipeline import (
     log_faults,
 )
 from tests.pipeline.audited import findings_of
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.fault_files import one_batch
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import LogFinding
 
@@ -161,9 +161,7 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
 
 def test_what_spark_cannot_read_is_an_error_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
     """A file that is gone when the task opens it; the same pieces are read while it is there."""
-    where = Planting(tmp_path)
-    where.shelf("orders").data(3)
-    where.close()
+    one_batch(tmp_path)
     pieces = logs.whole(logs.logs_of([str(tmp_path)]))
     engine, reader = DuckEngine(), everything_on(spark)
     reader.read(engine, {"history": HISTORY}, logs.read_history, pieces)
@@ -180,9 +178,7 @@ def test_this_process_decodes_until_spark_has_started(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int, tasks: list[int]
 ) -> None:
     """Unless a piece would take longer than the start does; what comes after the start is left to Spark."""
-    where = Planting(tmp_path)
-    where.shelf("orders").data(3)
-    where.close()
+    one_batch(tmp_path)
     (log,) = (each.what for each in logs.whole(logs.logs_of([str(tmp_path)])) if each.what[1].topic == "orders")
     may_start, counts = Event(), list[int]()
 

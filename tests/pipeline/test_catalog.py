@@ -13,7 +13,7 @@ from pipeline.transfer import catalog, export, parquet
 from pipeline.transfer.catalog import RegisterError
 from pipeline.transfer.manifest import NAME, Bounds, Manifest, Store
 from pipeline.transfer.staging import Staging
-from understudy import cli
+from tests.pipeline.conftest import Refused
 
 TOPICS = ("orders", "a b/c", "ümlaut")
 KEPT = ("topic", "partition", "offset", "key", "value", "timestamp_ms", "timestamp", "timestampType", "headers")
@@ -97,14 +97,11 @@ def test_an_export_of_nothing_is_refused(tmp_path: Path) -> None:
         catalog.register(Store(str(tmp_path)), Manifest("", False, "", {}), ["delta"])
 
 
-def test_a_missing_library_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     """Before anything is exported, with how to get it."""
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pyiceberg" else find(name))
-    with pytest.raises(SystemExit) as left:
-        cli.main(["export", str(tmp_path), str(tmp_path / "out"), "--register", "delta", "--register", "iceberg"])
-    assert left.value.code == 1
-    assert "pip install 'understudy-kafka[iceberg]'" in capsys.readouterr().err
+    registers = ["--register", "delta", "--register", "iceberg"]
+    message = refused("export", str(tmp_path), str(tmp_path / "out"), *registers, code=1)
+    assert "pip install 'understudy-kafka[iceberg]'" in message
     assert not (tmp_path / "out").exists()

@@ -21,7 +21,8 @@ from pipeline.duck.engine import DuckEngine
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.conftest import Refused
+from tests.pipeline.fault_files import Planting, one_batch
 from tests.pipeline.journal_lines import assignment
 from tests.pipeline.single_fault_cases import FAULTS
 from tests.pipeline.test_client_history import NAMES
@@ -236,9 +237,7 @@ SELECT topic, count(*) AS number FROM batches GROUP BY topic
 
 def test_own_checks_run_beside_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their findings are in the report, under the names of their files."""
-    where = Planting(tmp_path / "data")
-    where.shelf("orders").data(3)
-    where.close()
+    one_batch(tmp_path / "data")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "large.sql").write_text(OWN.format(needs=""))
     (tmp_path / "own" / "notes.txt").write_text("nothing")
@@ -260,14 +259,10 @@ def test_own_checks_run_beside_ours(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_a_folder_of_checks_that_cannot_be_used_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+    tmp_path: Path, refused: Refused, name: str, text: str, message: str
 ) -> None:
     """With exit code 2, and the file's name."""
-    where = Planting(tmp_path / "data")
-    where.shelf("orders").data(3)
-    where.close()
+    one_batch(tmp_path / "data")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / name).write_text(text)
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", str(tmp_path / "data"), "--checks", str(tmp_path / "own")])
-    assert (ended.value.code, message in capsys.readouterr().err) == (2, True)
+    assert message in refused("audit", str(tmp_path / "data"), "--checks", str(tmp_path / "own"))

@@ -18,6 +18,7 @@ from pipeline.commands.audit import main as audit
 from pipeline.commands.progress import Progress
 from pipeline.duck.tables import DuckTables
 from tests.pipeline.audited import tables_of
+from tests.pipeline.conftest import Refused
 from tests.pipeline.fault_files import Planting
 from tests.ports import free_ports
 from understudy.cli import main
@@ -150,13 +151,10 @@ def test_the_command_reports_in_lines(tmp_path: Path, capsys: pytest.CaptureFixt
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], message: str, refused: Refused
 ) -> None:
     """In one sentence, with exit code 2."""
-    with pytest.raises(SystemExit) as refused:
-        main(["audit", str(tmp_path), *arguments])
-    assert refused.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refused("audit", str(tmp_path), *arguments)
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

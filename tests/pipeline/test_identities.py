@@ -9,6 +9,7 @@ from pipeline.audits.identities import identified, parse
 from pipeline.audits.registry import checks
 from pipeline.duck.tables import DuckTables
 from tests.pipeline import identity_faults
+from tests.pipeline.conftest import Refused
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.identity_faults import INPUT, OUTPUT, IdentityFinding
 from understudy.cli import main
@@ -113,13 +114,10 @@ def test_an_identity_is_a_key_a_header_or_a_field(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_identity_is_refused_in_a_sentence(
-    tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], message: str, refused: Refused
 ) -> None:
     """With exit code 2, before anything is read."""
-    with pytest.raises(SystemExit) as refused:
-        main(["audit", str(tmp_path), *arguments])
-    assert refused.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refused("audit", str(tmp_path), *arguments)
 
 
 def test_the_command_finds_what_was_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

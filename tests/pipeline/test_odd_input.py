@@ -15,7 +15,8 @@ from pipeline.values.formats import Schema
 from protocol.java import absolute_hash
 from protocol.log_records import group
 from tests.pipeline.audited import findings_of
-from tests.pipeline.fault_files import T0_MS, Planting
+from tests.pipeline.conftest import Refused
+from tests.pipeline.fault_files import T0_MS, Planting, one_batch
 from tests.pipeline.test_journal import line, write
 from understudy.cli import main
 
@@ -75,26 +76,21 @@ def test_a_group_belongs_to_the_partition_that_java_gives_its_name(tmp_path: Pat
     assert {row["partition"] for row in finding.rows} == {*range(7)} - {right}
 
 
-def test_an_identity_has_no_patterns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_identity_has_no_patterns(tmp_path: Path, refused: Refused) -> None:
     """Each topic is an input or an output, by its name."""
     where = Planting(tmp_path)
     where.shelf("orders").data(1)
     where.shelf("shipped").data(1)
     where.close()
     for topics in (["--input", "orders*", "--output", "shipped"], ["--input", "orders", "--output", "ship?ed"]):
-        with pytest.raises(SystemExit) as refused:
-            main(["audit", str(tmp_path), "--id", "key", *topics, "--quiet"])
-        assert refused.value.code == 2
-        assert "is a pattern: name each topic" in capsys.readouterr().err
+        assert "is a pattern: name each topic" in refused("audit", str(tmp_path), "--id", "key", *topics, "--quiet")
 
 
 def test_a_line_of_a_journal_that_cannot_be_read_ends_a_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one sentence, with exit code 1."""
-    where = Planting(tmp_path / "data")
-    where.shelf("orders").data(1)
-    where.close()
+    one_batch(tmp_path / "data", "orders", 1)
     write(tmp_path / "journal", line(1), "{no line", line(2))
     with pytest.raises(SystemExit) as ended:
         main(["report", str(tmp_path / "data"), "--journal", str(tmp_path / "journal"), "--quiet"])

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
-from pipeline.duck.tables import DuckTables
 from tests.pipeline import group_traffic
+from tests.pipeline.audited import as_text, findings_of, tables_of
 from tests.serving import Server, start
 from tests.storage.kafka_tools import RealBroker, need_kafka
 
@@ -54,17 +52,12 @@ def served_by_kafka(folder: Path) -> Path:
 
 def test_an_audit_finds_nothing_after_share_and_streams_groups(directory: Path) -> None:
     """Snapshots, updates, resets, deletions, members that come and go; and the tables have them."""
-    tables = DuckTables(str(directory))
-    tables.register(records=True)
-    found_rows = [
-        f"{finding.check.name}: {finding.rows[:3]}" for finding in ask_all(tables.engine, chosen(has=["records"]))
-    ]
-    counted = tables.engine.plain(
-        "SELECT count(*) FILTER (is_snapshot AND NOT is_initial) AS snapshots, count(*) FILTER (is_initial) AS begun, "
-        "count(*) FILTER (is_tombstone) AS deleted FROM share_states"
-    ).to_pylist()[0]
-    kinds = {row["group_type"] for row in tables.engine.plain("SELECT group_type FROM group_states").to_pylist()}
-    tables.forget()
-    assert not found_rows, "\n".join(found_rows)
+    assert as_text(findings_of(directory)) == []
+    with tables_of(directory) as tables:
+        counted = tables.engine.plain(
+            "SELECT count(*) FILTER (is_snapshot AND NOT is_initial) AS snapshots, "
+            "count(*) FILTER (is_initial) AS begun, count(*) FILTER (is_tombstone) AS deleted FROM share_states"
+        ).to_pylist()[0]
+        kinds = {row["group_type"] for row in tables.engine.plain("SELECT group_type FROM group_states").to_pylist()}
     assert min(counted.values()) > 0, counted
     assert kinds == {"share", "streams"}

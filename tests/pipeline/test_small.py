@@ -35,7 +35,7 @@ from pipeline.live.tables import TABLES as LIVE_TABLES
 from storage.checkpoints import CLEAN_SHUTDOWN, EpochEntry
 from tests.pipeline import broker_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.audited import checks_that_find, findings_of, tables_of
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.fault_files import Planting, one_batch
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import LogFinding
 from tools.fill_directory import Filling, fill
@@ -117,9 +117,7 @@ def test_a_broker_that_runs_writes_epochs_before_the_start_of_the_log(tmp_path: 
 
 def test_a_broker_without_partitions_is_no_error_beside_others(tmp_path: Path) -> None:
     """One of several brokers may have no replica, as where the controllers have the metadata log; all may not."""
-    where = Planting(tmp_path / "broker-2")
-    where.shelf("t").data(2)
-    where.close()
+    one_batch(tmp_path / "broker-2", "t", 2)
     empty, filled = str(tmp_path / "broker-1"), str(tmp_path / "broker-2")
     (tmp_path / "broker-1").mkdir()
     assert {directory for directory, _ in logs_of([empty, filled])} == {filled}
@@ -140,9 +138,7 @@ def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entry for a batch behind what was read is no fault; it is one where nothing was written meanwhile."""
-    where = Planting(tmp_path)
-    where.shelf("grows").data(4)
-    where.close()
+    one_batch(tmp_path, "grows", 4)
     (index,) = tmp_path.rglob("grows-0/*.index")
     read = DuckTables._read_history
 
