@@ -172,6 +172,21 @@ def test_sequences_of_an_epoch_that_was_refused_are_not_judged(error: str, is_ju
     assert [batch for batch, _ in witnesses.broken_sequences(sent)] == (sent[1:] if is_judged else [])
 
 
+def test_the_sequence_of_a_batch_that_was_refused_for_good_is_free() -> None:
+    """KafkaJS gives it to the next batch, as the broker expects; not if an earlier attempt may have been written."""
+    refused = produced(2, 1, "INVALID_REQUIRED_ACKS")
+    for sent, broken in (
+        ([produced(0, 2), refused, produced(2, 2), produced(4, 1)], []),
+        ([produced(0, 2), refused, produced(3, 1)], []),
+        ([produced(0, 2), produced(2, 1), produced(2, 2)], [2]),
+        ([produced(0, 2), produced(2, 1), refused, produced(2, 2)], [3]),
+        ([produced(0, 2), refused, refused, produced(2, 2)], [3]),
+        ([produced(0, 2), refused, produced(2, 2), produced(2, 3)], [3]),
+    ):
+        batches = list(witnesses.batches(sent))
+        assert [batch for batch, _ in witnesses.broken_sequences(batches)] == [batches[at] for at in broken]
+
+
 class Message:
     """A message with a list."""
 

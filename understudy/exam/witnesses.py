@@ -11,6 +11,10 @@ KEPT_BATCHES: Final = 5
 """Batches per producer and partition for which a broker detects duplicates (ProducerStateEntry)."""
 FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
 """Errors of Produce after which the broker appends no batch of this producer's epoch (KIP-588)."""
+REFUSED: Final = frozenset(
+    {"INVALID_RECORD", "INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "POLICY_VIOLATION", "TOPIC_AUTHORIZATION_FAILED"}
+)
+"""Errors of Produce with which a batch is refused for good: the broker still expects its sequence."""
 SEQUENCES: Final = 2**31  # 0 follows the highest int32 (DefaultRecordBatch.incrementSequence)
 
 
@@ -82,11 +86,13 @@ def broken_sequences(sent: Sequence[Batch]) -> list[tuple[Batch, str]]:
 
     A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98). An epoch that
     the broker has refused is not judged further, as nothing more of it is appended: Java gives the sequence of the
-    refused batch to the next one in flight (TransactionManager.handleFailedBatch).
+    refused batch to the next one in flight (TransactionManager.handleFailedBatch). The sequence of a batch that was
+    refused for good, and was sent once, may be given to the next one, as KafkaJS does.
     """
     problems: list[tuple[Batch, str]] = []
     seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
     fenced = set[tuple[int, int]]()
+    free: dict[tuple[int, int, str, int], int] = {}
     for batch in sent:
         if batch.producer_id < 0:
             continue
@@ -102,9 +108,12 @@ def broken_sequences(sent: Sequence[Batch]) -> list[tuple[Batch, str]]:
         each = (batch.base_sequence, batch.count)
         expected = (earlier[-1][0] + earlier[-1][1]) % SEQUENCES if earlier else 0
         if each in earlier[-KEPT_BATCHES:]:
+            free.pop(batch.place, None)
             continue
-        if batch.base_sequence != expected:
+        if batch.base_sequence not in {expected, free.pop(batch.place, expected)}:
             problems.append((batch, f"{batch}: {expected} comes next, and no earlier batch is repeated"))
+        if batch.error in REFUSED:
+            free[batch.place] = batch.base_sequence
         earlier.append(each)
     return problems
 
