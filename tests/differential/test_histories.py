@@ -145,7 +145,7 @@ def test_scripts_that_overlap_on_three_brokers(histories_of_three: Histories, na
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", stops.STOPS)
 def test_scripts_in_which_brokers_stop(histories_of_three: Histories, name: str) -> None:
     """Requests that wait at a broker that stops, is killed or hangs, or whose leader moves, end as in Kafka."""
