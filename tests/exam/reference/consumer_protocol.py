@@ -93,6 +93,8 @@ class ProtocolConsumer(ReferenceConsumer):
 
     def commit(self) -> None:
         """Commit the positions with the member's epoch. Raises Refused."""
+        if self.epoch == JOINS:
+            raise Refused("retriable", ErrorCode.REBALANCE_IN_PROGRESS, "the member has not joined")
         topics = [
             OffsetCommitRequestTopic(name, [OffsetCommitRequestPartition(p, offset)])
             for (name, p), offset in self.positions.items()
