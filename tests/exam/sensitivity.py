@@ -200,7 +200,7 @@ def main() -> None:
     sample = table if arguments.sample is None else random.Random(SAMPLED_BY).sample(table, arguments.sample)
     honest = (
         f"{len(sample)} of {len(table)} faults, drawn with seed {SAMPLED_BY}, played at most {arguments.most} of "
-        f"{len(seeds)} seeds each. The honest client played all of them, with {len(problems) or 'no'} findings."
+        f"{len(seeds)} seeds each. The honest client played each once, with {len(problems) or 'no'} findings."
     )
     text = page(search(sample, arguments.jobs), honest, time.monotonic() - began)
     print(text)

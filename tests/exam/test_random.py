@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from protocol import features
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy.client import Cluster
 from understudy.exam.command import main
 from understudy.exam.driver import CallError, Driver, LibraryError, NotStarted
-from understudy.exam.random import files, oracle, play, shrink
+from understudy.exam.random import faults, files, oracle, play, shrink
 from understudy.exam.random.draw import CASTS, NEEDS, drawn, needs_of
 from understudy.exam.random.faults import FAULTS
 from understudy.exam.random.history import History
@@ -341,6 +343,34 @@ def test_a_library_gets_no_option_that_it_does_not_declare(option: str, need: st
     assert all(need in needs_of(each) for each in having(others | {need}))
     assert having(others | {need}) != []
     assert having(others) == []
+
+
+KNOWS = {
+    ("Produce", "TRANSACTION_ABORTABLE"): features.produce_knows_abortable,
+    ("EndTxn", "PRODUCER_FENCED"): features.end_txn_knows_fencing,
+    ("TxnOffsetCommit", "TRANSACTION_ABORTABLE"): features.txn_offset_commit_knows_abortable,
+    ("TxnOffsetCommit", "COORDINATOR_LOAD_IN_PROGRESS"): features.txn_offset_commit_knows_loading,
+    ("Fetch", "OFFSET_NOT_AVAILABLE"): features.fetch_may_ask_any_replica,
+    ("ListOffsets", "OFFSET_NOT_AVAILABLE"): features.list_offsets_knows_not_available,
+}
+"""API and code -> whether the broker answers with it in a version."""
+
+
+def test_a_code_is_returned_only_in_versions_that_have_it() -> None:
+    """The process of rust-rdkafka, which sends EndTxn 1, ended at a code that no broker answers in that version."""
+    about = faults.About(sorted(faults.CODES), {"t": 1}, (), ("transactional-1",))
+    refusing = [line for line in FAULTS if "refused" in line.name]
+    drawn_versions = {
+        (verb["arguments"]["api"], verb["arguments"].get("error")): verb["arguments"].get("versions", [0])
+        for seed in range(2_000)
+        for line in refusing
+        for verb in line.draw(Random(seed), about) or ()
+    }
+    assert faults.SINCE.keys() | KNOWS.keys() <= drawn_versions.keys()
+    for each, knows in KNOWS.items():
+        first = drawn_versions[each][0]
+        assert (knows(first), knows(first - 1)) == (True, False), each
+    assert drawn_versions["EndTxn", "INVALID_TXN_STATE"] == [0]
 
 
 def test_a_schedule_is_read_back() -> None:
