@@ -53,6 +53,8 @@ class Place:
     others: dict[str, tuple[Any, ...]]
     """`adding_replicas`, `removing_replicas`, `eligible_leader_replicas`, `directories`."""
     recovery: int = 0
+    former: frozenset[int] = frozenset()
+    """Brokers that were replicas, or that a snapshot has as eligible: a reassignment may leave one eligible."""
 
 
 @dataclass(slots=True)
@@ -185,6 +187,8 @@ def _partition(image: Image, record: md.PartitionRecord) -> Iterator[str]:
         tuple(record.replicas), tuple(record.isr), record.leader, record.leader_epoch, record.partition_epoch, others,
         record.leader_recovery_state,
     )  # fmt: skip
+    if image.is_snapshot:
+        place.former = frozenset(others["eligible_leader_replicas"])
     image.places[record.topic_id, record.partition_id] = place
     if not place.replicas:
         yield "a partition without replicas"
@@ -198,6 +202,7 @@ def _change(image: Image, record: md.PartitionChangeRecord) -> Iterator[str]:
     if place is None:
         yield "the change of an unknown partition"
         return
+    place.former |= set(place.replicas)
     for name in ("replicas", "isr"):
         if getattr(record, name) is not None:
             setattr(place, name, tuple(getattr(record, name)))
@@ -221,9 +226,12 @@ def _judged(place: Place, recovery: int) -> Iterator[str]:
         yield "an ISR that are no replicas"
     if place.leader != NO_LEADER and place.leader not in isr:
         yield "a leader that is not in the ISR"
-    for name in ("adding_replicas", "removing_replicas", "eligible_leader_replicas"):
+    for name in ("adding_replicas", "removing_replicas"):
         if set(others.get(name, ())) - replicas:
             yield f"{name} that are no replicas"
+    # PartitionChangeBuilder.maybePopulateTargetElr does not compare the list with the new replicas.
+    if set(others.get("eligible_leader_replicas", ())) - replicas - place.former:
+        yield "eligible_leader_replicas that never were replicas"
     if set(others.get("eligible_leader_replicas", ())) & isr:
         yield "a replica that is in the ISR and eligible beside it"
     if (directories := others.get("directories", ())) and len(directories) != len(place.replicas):

@@ -14,7 +14,7 @@ from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.audited import checks_that_find
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.fault_files import Planting, topic_id_of
 from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory, quorum_of
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
@@ -47,6 +47,16 @@ def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> Non
     root = directory(tmp_path / "data")
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
     assert "segment-files" not in checks_that_find(root, "segment-files")
+
+
+def test_a_former_replica_may_stay_eligible(tmp_path: Path) -> None:
+    """A reassignment that ends below min.insync.replicas leaves it there; one that never was a replica is a fault."""
+    root, orders = directory(tmp_path / "data"), topic_id_of("orders")
+    behind(metadata.PartitionChangeRecord(0, orders, replicas=(1, 2)))(root)
+    behind(metadata.PartitionChangeRecord(0, orders, replicas=(1,), eligible_leader_replicas=(2,)))(root)
+    assert checks_that_find(root, "metadata-record") == set()
+    behind(metadata.PartitionChangeRecord(0, orders, eligible_leader_replicas=(7,)))(root)
+    assert checks_that_find(root, "metadata-record") == {"metadata-record"}
 
 
 def test_a_level_that_loses_no_metadata_may_go_back(tmp_path: Path) -> None:
