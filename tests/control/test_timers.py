@@ -138,7 +138,7 @@ TIMERS = {
         "broker/request/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
     ),
     "request/refusal_log.py RefusalLog.log_refusal": "broker/request/test_refusal_log.py::test_a_flood_is_summed_up",
-    "server/server.py BrokerServer.wait_for_resumption": (
+    "server/listening.py Listening.wait_for_resumption": (
         "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
     ),
     "server/client_connection.py ClientConnection._send": (

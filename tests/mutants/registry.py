@@ -70,8 +70,8 @@ REGISTRY = {
         Mutant(
             "the high watermark does not wait for followers",
             ReplicatedPartition.replicate,
-            "lowest = min(ends, default=lowest)",
-            "pass",
+            "min(ends, default=lowest)",
+            "lowest",
             simulated=("consumer,share,lag", 803),
         ),
         Mutant(

@@ -21,8 +21,8 @@ EXCUSED = {
     "file-unreadable",  # a power cut tears snapshots of producers, of which the older ones are not read again
     "timestamp-future",  # the clock of the brokers is pushed
 }
-FORGED = {"marker-without-data"}
-"""The clients that break rules write markers of their own."""
+FORGED = {"marker-without-data", "leader-epoch-unknown"}
+"""The clients that break rules write markers of their own, with any epoch of a coordinator."""
 LEFT_OUT = {"transaction-marker-missing"}
 """What it is when a partition had no leader for a marker (KAFKA-20734)."""
 SET_BACK = {"timestamp-backwards", "transaction-record"}
