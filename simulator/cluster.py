@@ -197,9 +197,10 @@ class Servers:
 
         The controller regards brokers that lost power as alive until their sessions end; a broker that leaves meanwhile
         leaves them as the only ones in the ISR: more unclean shutdowns than min.insync.replicas 2 can bear (KIP-966).
-        Those that are down leave the ISR when they start again.
+        Those that are down leave the ISR when they start again. If none is left in it, an eligible replica is elected.
         """
-        rest = ({*each.state.isr} - {broker} for each in self.cluster.partitions.values() if broker in each.state.isr)
+        states = [each.state for each in self.cluster.partitions.values()]
+        rest = ({*each.isr} - {broker} or {*each.elr} for each in states if broker in each.isr)
         return all(isr.isdisjoint(powerless) or not isr.isdisjoint({*self.up} - {*powerless}) for isr in rest)
 
     def fail_write(self, broker: int, keep: int | None) -> None:

@@ -76,6 +76,7 @@ REGRESSIONS_OF_STATES = [
     (337077349, TEN_KINDS),
     (705336909, TEN_KINDS),
     (547234200, (CHANGE, LAG, RULES, SHARE)),
+    (490009924, (CONSUMER, COORDINATORS, HOLD, LAG, RELEASE)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
