@@ -89,9 +89,9 @@ class CoordinatorFaults:
                     servers.let_go(*place, broker)
 
     def _leads(self, place: tuple[str, int], broker: int) -> bool:
-        """Whether a broker that has all its records leads a partition."""
+        """Whether a broker that runs and has all its records leads a partition."""
         servers = self._servers
-        there = broker in servers.up and broker not in (*self._powerless, *servers.broken)
+        there = broker in servers.up and broker not in (*self._powerless, *servers.broken, *servers.paused)
         return there and servers.cluster.partitions[place].state.leader == broker
 
     async def _restart(self, broker: int, what: str, down_ms: int) -> None:

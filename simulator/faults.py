@@ -307,8 +307,10 @@ class Nemesis:
         try:
             await sleep_ms(fault.lasts_ms)
             # A leader without power removes none: it would return as the only one in sync, without its last records.
+            # Nor does one that hangs.
             partition = servers.cluster.partitions.get(place)  # it may have been deleted
-            shrink = shrink and partition is not None and partition.state.leader not in self._without_power
+            absent = (*self._without_power, *servers.paused)
+            shrink = shrink and partition is not None and partition.state.leader not in absent
             if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
                 self.note(f"broker {fault.broker} leaves the ISR of {name}")
                 await sleep_ms(1_000)  # time for writes without it

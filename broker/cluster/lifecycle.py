@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import on_disk
+from broker.cluster.isr import expand
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.registration import register, unfence
@@ -225,7 +226,10 @@ class Lifecycle:
         self._fence_later(node)
 
     def resume(self, node: Node) -> None:
-        """Read again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down."""
+        """Read and respond again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down.
+
+        Followers that could not catch up with it meanwhile rejoin the ISR.
+        """
         self._check_up(node)
         self._cancel_fencing(node)
         self._cluster.servers[node].paused = False
@@ -235,6 +239,9 @@ class Lifecycle:
         if not self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
+        for (topic, index), partition in list(self._cluster.partitions.items()):
+            if partition.state.leader == node.id:
+                expand(self._cluster, topic, index)
         self._cluster.servers[node].resume()
         self._cluster.moves.resume(node)
 
