@@ -224,7 +224,7 @@ class Client:
         self.note(f"<- broker {broker}: {title}: {code.name}")
         if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE.get(key, 0):
             self.history.violate(f"{self.name}: {title}, version {version}, got PRODUCER_FENCED")
-        if code is ErrorCode.UNKNOWN_SERVER_ERROR:
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR and not may_repeat_last_bump(key, request):
             self.history.violate(f"{self.name}: {title} got UNKNOWN_SERVER_ERROR")
         return answer
 
@@ -344,6 +344,16 @@ class Client:
             await self.pause()
 
 
+def may_repeat_last_bump(key: ApiKey, request: Any) -> bool:
+    """Whether a request may be an InitProducerId again that has bumped an epoch to its last value, 32766.
+
+    If the response was lost, Kafka answers the repetition with UNKNOWN_SERVER_ERROR: its epoch is exhausted, and the
+    producer's is another one (TransactionMetadata.prepareIncrementProducerEpoch, transactions A.3 E3).
+    """
+    return key is ApiKey.INIT_PRODUCER_ID and bool(request.producer_epoch == _BEFORE_LAST_BUMP)
+
+
+_BEFORE_LAST_BUMP = 32_765
 _NESTED = ("responses", "topics", "partitions", "partition_responses", "groups", "results_by_transaction")
 _DEEPER = ("topic_results", "results_by_partition", "coordinators", "members", "markers")
 

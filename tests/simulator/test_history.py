@@ -2,6 +2,10 @@
 
 import pytest
 
+from protocol.apis import ApiKey
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from simulator.clients.client import may_repeat_last_bump
 from simulator.deliveries import Lock
 from simulator.history import History
 
@@ -75,3 +79,14 @@ def test_a_producer_id_stays_that_of_its_transactional_id(doubt: str) -> None:
     with trace.initializing("id" if doubt == "a request under way" else "other"):
         trace.unmapped("id", "first", 1000, 0)
     assert trace.violations == ([] if doubt else ["first: id has another producer id than 1000, which it was given"])
+
+
+def test_only_a_repeated_bump_to_the_last_epoch_may_be_an_illegal_state() -> None:
+    """Of InitProducerId; any other UNKNOWN_SERVER_ERROR breaks a promise."""
+    assert [epoch for epoch in (-1, 0, 32_764, 32_765, 32_766) if may_repeat_last_bump(*_bump(epoch))] == [32_765]
+    end = EndTxnRequest("tx", 1, 32_765, committed=True)
+    assert not may_repeat_last_bump(ApiKey.END_TXN, end)
+
+
+def _bump(epoch: int) -> tuple[ApiKey, InitProducerIdRequest]:
+    return ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest("tx", 1000, 1, epoch)
