@@ -149,9 +149,21 @@ class History:
                 self.violate(f"{name}: epoch {epoch} of {producer_id} was given after epoch {each.epoch}")
         # In the order of epochs: a fenced instance may get its response after the instance that fenced it.
         known, at = self.epochs[name], len(self.epochs[name])
-        while at and known[at - 1].producer_id == producer_id and known[at - 1].epoch > epoch:
+        while at and self._precedes(producer_id, epoch, began_us, known[:at]):
             at -= 1
         known.insert(at, ObtainedEpoch(producer_id, epoch, instance, self.now_us()))
+
+    @staticmethod
+    def _precedes(producer_id: int, epoch: int, began_us: int, known: Sequence[ObtainedEpoch]) -> bool:
+        """Return whether an epoch was given before the last known one, of the same producer id or of a later one.
+
+        A transactional id never gets back a producer id that it had before another one. So if both were requested at
+        the same time, the older id was given first. Requested after the response with the other id, it is a mistake.
+        """
+        last = known[-1]
+        if last.producer_id == producer_id:
+            return last.epoch > epoch
+        return last.at_us >= began_us and any(each.producer_id == producer_id for each in known)
 
     def acted(self, name: str, instance: str, began_us: int, what: str) -> None:
         """Check a successful request of a transactional producer: it must not have been fenced before the request."""

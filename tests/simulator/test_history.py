@@ -34,6 +34,30 @@ def test_an_instance_acts_until_it_is_fenced(overtaken: bool) -> None:
     assert trace.violations[-1] == "Produce of first succeeded though second had fenced it before"
 
 
+@pytest.mark.parametrize("overtaken", [True, False])
+def test_a_rotated_producer_id_fences_the_one_before(overtaken: bool) -> None:
+    """Even if its answer arrives first, when both were under way together; the older id is not given again later."""
+    trace, now = history()
+    trace.note_producer_epoch("id", "before", 1000, 5, 0)
+    epochs = [(1000, 32_766, "first"), (1001, 0, "second"), (1001, 1, "third")]
+    for producer_id, epoch, instance in [*epochs[1:], epochs[0]] if overtaken else epochs:
+        now[0] += 10
+        trace.note_producer_epoch("id", instance, producer_id, epoch, 5)
+    assert [each.instance for each in trace.epochs["id"]] == ["before", "first", "second", "third"]
+    trace.acted("id", "third", 40, "Produce")
+    trace.unmapped("id", "first", 1000, 32_766)
+    trace.ended("first", "id", "fenced", calm=True)
+    assert not trace.violations
+    trace.acted("id", "second", 40, "Produce")
+    trace.acted("id", "first", 40, "Produce")
+    assert trace.violations == [
+        f"Produce of {instance} succeeded though third had fenced it before" for instance in ("second", "first")
+    ]
+    trace.note_producer_epoch("id", "fourth", 1000, 32_766, 40)
+    trace.acted("id", "third", 50, "EndTxn")
+    assert trace.violations[-1] == "EndTxn of third succeeded though fourth had fenced it before"
+
+
 def test_what_was_known_at_a_snapshot_is_known_again() -> None:
     """What came later is not; a promise that was broken in between stays one."""
     trace, now = history()

@@ -78,6 +78,7 @@ REGRESSIONS_OF_STATES = [
     (547234200, (CHANGE, LAG, RULES, SHARE)),
     (490009924, (CONSUMER, COORDINATORS, HOLD, LAG, RELEASE)),
     (224813842, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, SHARE, STREAMS)),
+    (224813841, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, RELEASE, RULES)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
