@@ -311,6 +311,9 @@ class Nemesis:
             partition = servers.cluster.partitions.get(place)  # it may have been deleted
             absent = (*self._without_power, *servers.paused)
             shrink = shrink and partition is not None and partition.state.leader not in absent
+            # A killed one may have done so just before, but no power was to be cut that leaves no other in sync.
+            there = {*servers.up} - {*self._without_power, fault.broker}
+            shrink = shrink and partition is not None and not there.isdisjoint(partition.state.isr)
             if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
                 self.note(f"broker {fault.broker} leaves the ISR of {name}")
                 await sleep_ms(1_000)  # time for writes without it

@@ -74,6 +74,35 @@ def test_a_lag_ends_although_its_partition_is_gone() -> None:
     assert simulation.run(main, 1, topics={"t": 1}, faults="none", minutes=0.05).ok
 
 
+@pytest.mark.parametrize(
+    ("cut", "down", "removed"), [(0, 1, True), (3, 0, True), (3, 1, False), (1, 0, False), (0, 0, True)]
+)
+def test_a_follower_stays_in_sync_with_brokers_without_power(cut: int, down: int, removed: bool) -> None:
+    """Seed 951113113: the leader is killed, and another broker loses power; only the lagging follower has all records.
+
+    Broker 0 is none.
+    """
+
+    async def main(sim: Simulation) -> None:
+        fault, engine = plan.Fault(1, 0, plan.LAG, 2, 200, ""), sim._engine
+        hosted = engine.servers.cluster.partitions["t", 0]
+        assert hosted.state.leader == 1
+        lag = asyncio.create_task(engine.nemesis.steps[plan.LAG](fault, Random(4)))
+        await sleep_ms(100)
+        assert hosted.held == {2}
+        if down:
+            engine.servers.kill(down)
+        if cut:
+            engine.servers.cut_power(cut, Random(1))
+            engine.nemesis._without_power.add(cut)
+        await sleep_ms(200)
+        assert (2 not in hosted.state.isr) == removed
+        await lag
+        engine.nemesis._without_power.discard(cut)
+
+    assert simulation.run(main, 1, topics={"t": 1}, faults="none", minutes=0.05).ok
+
+
 def test_a_fault_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run does not go on as if it had happened."""
 

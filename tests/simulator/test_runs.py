@@ -79,6 +79,7 @@ REGRESSIONS_OF_STATES = [
     (490009924, (CONSUMER, COORDINATORS, HOLD, LAG, RELEASE)),
     (224813842, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, SHARE, STREAMS)),
     (224813841, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, RELEASE, RULES)),
+    (951113113, TEN_KINDS),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
