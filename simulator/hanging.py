@@ -159,7 +159,7 @@ class HangingTransactions:
                 own = None if leader is None else leader.producers.producers.get(each.producer_id)
                 if own is None or own.transaction_first_offset is None or own.producer_epoch not in each.data_epochs:
                     continue
-                if not self._is_known(each.transactional_id, place):
+                if not self._is_known(each.transactional_id, each.producer_id, place):
                     first, epoch = own.transaction_first_offset, own.producer_epoch
                     transactions[Hanging(place, first, each.producer_id, epoch, own.coordinator_epoch, why)] = None
         return list(transactions)
@@ -176,13 +176,17 @@ class HangingTransactions:
                 broken.append(promise)
         return broken, excused
 
-    def _is_known(self, name: str, place: Place) -> bool:
-        """Whether a coordinator has the partition in the id's transaction."""
+    def _is_known(self, name: str, producer_id: int, place: Place) -> bool:
+        """Whether a coordinator has the partition in the id's transaction, whose marker then ends the hanging one.
+
+        A marker of another producer id, which the transactional id has after its last epoch, does not end it.
+        """
         nodes = self._servers.cluster.nodes.values()
-        records = (
+        known = (
             own.machine.transactions.get(name) for node in nodes for own in node.coordinators.transactions.values()
         )
-        return any(record is not None and place in (record.partitions or ()) for record in records)
+        own = (record for record in known if record is not None and record.producer_id == producer_id)
+        return any(place in (record.partitions or ()) for record in own)
 
 
 def unreplicated(log: PartitionLog, index: int, now_ms: int) -> list[Uncertain]:

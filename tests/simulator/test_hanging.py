@@ -149,7 +149,9 @@ def test_only_what_the_coordinator_does_not_know_hangs_in_kafka_too() -> None:
         transaction.epoch,
         transaction.coordinator_epoch,
     ) == (A, 10, 7, 3, 6)
-    known["x"] = SimpleNamespace(partitions=frozenset({A}))  # it will be ended by its coordinator
+    known["x"] = SimpleNamespace(producer_id=7, partitions=frozenset({A}))  # it will be ended by its coordinator
     assert hanging.hanging() == []
-    known["x"], opened[7].producer_epoch = SimpleNamespace(partitions=frozenset({B})), 4
+    known["x"] = SimpleNamespace(producer_id=9, partitions=frozenset({A}))  # a marker of another id does not end it
+    assert hanging.hanging() == [transaction]
+    known["x"], opened[7].producer_epoch = SimpleNamespace(producer_id=7, partitions=frozenset({B})), 4
     assert hanging.hanging() == []
