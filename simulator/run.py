@@ -20,6 +20,7 @@ from simulator.epochs import validate_on_all_replicas
 from simulator.faults import Nemesis
 from simulator.hanging import HangingTransactions
 from simulator.history import LAST_EPOCH, History, Place
+from simulator.internal_topics import InternalTopics
 from simulator.liveness import check_liveness
 from simulator.loop import now_ms, sleep_ms
 from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
@@ -118,6 +119,7 @@ class Run(Engine):
         self.make_servers(BROKERS, self.topics, settings)
         self._share_lives = ShareLives(self.servers)
         self._hanging = HangingTransactions(self.servers)
+        self._internal_topics = InternalTopics(self.servers)
         self._start_offsets = StartOffsets(self.servers, lambda: self.network.now_us)
         history = History(
             lambda: self.network.now_us,
@@ -189,7 +191,9 @@ class Run(Engine):
                 self.broken_ms = round(self.loop.now_s * 1000)
 
     def _play(self) -> None:
-        self.play(self._main, self._hanging.observed(), self._start_offsets.observed())
+        self.play(
+            self._main, self._hanging.observed(), self._start_offsets.observed(), self._internal_topics.observed()
+        )
         self._note_broken()
 
     def violate(self, what: str) -> None:
@@ -217,7 +221,7 @@ class Run(Engine):
         await nemesis.end()
         self.world.over = True
         await sleep_ms(GRACE_MS)
-        await self._abort_hanging()
+        await self._operate()
         await check_liveness(self.world, self.workload)
         await self._finish(nemesis)
 
@@ -226,12 +230,17 @@ class Run(Engine):
         if STRICT in self.topics:
             require_all_replicas(self.servers, STRICT)
 
-    async def _abort_hanging(self) -> None:
-        """Abort the transactions that hang in Kafka, too, as an operator does; others are found at the end."""
+    async def _operate(self) -> None:
+        """Abort transactions that hang, and create topics that are missing, in Kafka, too, as an operator does.
+
+        Others are found at the end.
+        """
         operator = Operator(self.world, "operator")
         for each in self._hanging.hanging():
             await operator.abort(each.place, each.producer_id, each.epoch, each.coordinator_epoch)
             self._hanging.aborted.append(each)
+        for topic in self._internal_topics.missing():
+            await operator.create(topic)
         operator.close()
 
     async def _finish(self, nemesis: Nemesis) -> None:

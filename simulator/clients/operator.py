@@ -1,7 +1,8 @@
-"""An operator who aborts hanging transactions, as ``kafka-transactions.sh abort`` does (KIP-664)."""
+"""An operator who aborts hanging transactions (``kafka-transactions.sh abort``, KIP-664) and creates topics."""
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from simulator.clients.client import RETRIABLE, Client, Lost
 from simulator.history import Place
@@ -10,7 +11,7 @@ _TRIES = 20  # while a leader is away; faults last seconds; ours, with pauses so
 
 
 class Operator(Client):
-    """Writes markers to partition leaders."""
+    """Writes markers to partition leaders, and creates internal topics of streams groups."""
 
     async def abort(self, place: Place, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
         """Abort a producer's transaction in one partition, with the epochs that DescribeProducers returns."""
@@ -34,3 +35,10 @@ class Operator(Client):
             self.forget_leader(place)
             await self.pause()
         self.history.violate(f"{self.name}: {what} does not succeed")
+
+    async def create(self, topic: CreatableTopic) -> None:
+        """Create a topic that a streams group needs, with the partitions and settings that it asks for."""
+        answer = await self.ask_any(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]), topic.name)
+        code: ErrorCode = answer.topics[0].error_code
+        if code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+            self.history.violate(f"{self.name}: creation of {topic.name} got {code.name}")
