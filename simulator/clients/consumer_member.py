@@ -16,7 +16,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from simulator.clients.client import GROUP, RETRIABLE, Client, Lost, first_error
-from simulator.clients.consumer import HEARTBEAT_US, REBALANCE_TIMEOUT_MS, Fetcher
+from simulator.clients.consumer import HEARTBEAT_US, REBALANCE_TIMEOUT_MS, SESSION_TIMEOUT_MS, Fetcher
 from simulator.history import Place
 
 MODERN_GROUP = "modern"
@@ -106,7 +106,11 @@ class ConsumerMember(Client):
             return self._refused(answer.error_code)
         self._reported = reported
         self.epoch = answer.member_epoch
-        if (target := await self._assigned(answer)) is not None:
+        target = await self._assigned(answer)
+        if self.world.elapsed_ms() - sent_ms > SESSION_TIMEOUT_MS:
+            self._forget()  # the topics' names took so long that its session is over, and others have its partitions
+            return False
+        if target is not None:
             self._target = target
             owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
             self.note(f"   is assigned {owned or 'nothing'} in epoch {self.epoch} of {self.group}")

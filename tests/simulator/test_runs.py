@@ -80,6 +80,7 @@ REGRESSIONS_OF_STATES = [
     (224813842, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, SHARE, STREAMS)),
     (224813841, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, RELEASE, RULES)),
     (951113113, TEN_KINDS),
+    (294973749, TEN_KINDS),
     (82243353, (CHANGE, COORDINATORS, HOLD, LAG, RELEASE, RULES, STREAMS)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
