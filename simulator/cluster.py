@@ -188,7 +188,12 @@ class Servers:
         """
         others = [each for each in self.up if each != broker and each not in (*self.broken, *self.paused)]
         states = [each.state for each in self.cluster.partitions.values()]
-        in_sync = [set(state.isr or state.last_known_elr) for state in states]
+        # If no in-sync replica runs, an eligible one is elected: those that were killed return as unclean (KIP-966).
+        running = set(self.up)
+        in_sync = [
+            {*state.isr} if running & {*state.isr} else {*state.isr, *state.elr} or {*state.last_known_elr}
+            for state in states
+        ]
         alone = any(broker in each and not each & set(others) for each in in_sync)
         return broker != self.cluster.controller_id and not alone
 
