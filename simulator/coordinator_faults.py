@@ -8,13 +8,13 @@ from broker.coordination.transaction.transitions import MAX_EPOCH
 from broker.partitions.transactions.markers import Step
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
+from simulator.history import LAST_EPOCH
 from simulator.loop import sleep_ms
 from simulator.network import Network
 from simulator.plan import Fault
 from simulator.share_lives import SHARE_WRITES_LAST_MS
 
 _LOGS = GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
-_NEAR_LAST = 32_765  # one below the last epoch that clients get (transactions A.3)
 _LOOK_MS, _MOST_LOOKS = 20, 300
 """Interval between the looks whether a transaction is held at the last epoch, and the most looks.
 
@@ -137,7 +137,7 @@ class CoordinatorFaults:
             return
         # The leadership moves in more than half of the cases: a kill costs the run seconds.
         name, kill = chance.choice(known), chance.random() < 0.4
-        if not servers.raise_epoch(name, _NEAR_LAST):
+        if not servers.raise_epoch(name, LAST_EPOCH - 1):
             return
         self._note(f"{name} has one of its last epochs, the last of which is held")
         try:

@@ -5,7 +5,7 @@ just then, the group has no tasks until an operator creates the topic, as :mod:`
 that is missing for any other reason breaks a promise.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from broker.coordination.group.modern.streams.group import StreamsGroup
@@ -42,13 +42,18 @@ class InternalTopics:
         nodes = self._servers.cluster.nodes.values()
         shards = (shard for node in nodes for shard in node.coordinators.groups.values() if shard.active)
         groups = (shard.machine.groups[group_id] for shard in shards for group_id in shard.machine.groups)
-        needed: dict[str, CreatableTopic] = {}
-        for group in groups:
-            if isinstance(group, StreamsGroup) and (configured := group.configuration.current) is not None:
-                for each in configured.missing:
-                    configs = [CreatableTopicConfig(name, value) for name, value in each.configs.items()]
-                    if each.name in self.failed:
-                        needed[each.name] = CreatableTopic(
-                            each.name, each.partitions, each.replication_factor, (), configs
-                        )
-        return list(needed.values())
+        needed = {
+            each.name: each
+            for group in groups
+            if isinstance(group, StreamsGroup) and group.configuration.current is not None
+            for each in group.configuration.current.missing
+            if each.name in self.failed
+        }
+        return [
+            CreatableTopic(each.name, each.partitions, each.replication_factor, (), _configs(each.configs))
+            for each in needed.values()
+        ]
+
+
+def _configs(configs: Mapping[str, str]) -> list[CreatableTopicConfig]:
+    return [CreatableTopicConfig(name, value) for name, value in configs.items()]

@@ -233,15 +233,14 @@ class Lifecycle:
         self._check_up(node)
         self._cancel_fencing(node)
         self._cluster.servers[node].paused = False
-        for partition in self._cluster.partitions.values():
+        for (topic, index), partition in list(self._cluster.partitions.items()):
             if node.id in partition.logs:
                 partition.replicate()
+            if partition.state.leader == node.id:
+                expand(self._cluster, topic, index)
         if not self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
-        for (topic, index), partition in list(self._cluster.partitions.items()):
-            if partition.state.leader == node.id:
-                expand(self._cluster, topic, index)
         self._cluster.servers[node].resume()
         self._cluster.moves.resume(node)
 

@@ -12,7 +12,7 @@ from protocol.client.in_flight import InFlightRequests
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from simulator.history import History, Place
+from simulator.history import LAST_EPOCH, History, Place
 from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.network import Link, Network
 
@@ -345,15 +345,14 @@ class Client:
 
 
 def may_repeat_last_bump(key: ApiKey, request: Any) -> bool:
-    """Whether a request may be an InitProducerId again that has bumped an epoch to its last value, 32766.
+    """Whether a request may be an InitProducerId again that has bumped an epoch to its last value.
 
     If the response was lost, Kafka answers the repetition with UNKNOWN_SERVER_ERROR: its epoch is exhausted, and the
     producer's is another one (TransactionMetadata.prepareIncrementProducerEpoch, transactions A.3 E3).
     """
-    return key is ApiKey.INIT_PRODUCER_ID and bool(request.producer_epoch == _BEFORE_LAST_BUMP)
+    return key is ApiKey.INIT_PRODUCER_ID and bool(request.producer_epoch == LAST_EPOCH - 1)
 
 
-_BEFORE_LAST_BUMP = 32_765
 _NESTED = ("responses", "topics", "partitions", "partition_responses", "groups", "results_by_transaction")
 _DEEPER = ("topic_results", "results_by_partition", "coordinators", "members", "markers")
 

@@ -17,7 +17,7 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 from simulator.clients.client import RETRIABLE, TRANSACTION, first_error
 from simulator.clients.prober import EXPIRES_MS, PROBER, Prober, Rule
 from simulator.clients.producer import Producer
-from simulator.history import Place, Sent
+from simulator.history import LAST_EPOCH, Place, Sent
 from simulator.loop import sleep_ms
 
 TRANSACTION_PROBER = f"{PROBER}-of-transactions"
@@ -25,7 +25,6 @@ STRICT = "strict"
 """Topic whose min.insync.replicas is the number of its replicas."""
 _REFUSED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 _INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
-_NEAR_LAST = 32_765  # one below the last epoch that clients get (transactions A.3)
 _TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300  # ours; two steps go beyond the timeout
 _LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
 """Time after which a transaction must be aborted: its timeout, the coordinator's scan interval, and a margin.
@@ -107,7 +106,7 @@ class TransactionProber(Prober):
         """Use up the epochs: then InitProducerId or EndTxn must return a new producer id with epoch 0."""
         producer = Producer(self, name, name)
         await producer.initialize()
-        if not self.world.raise_epoch(name, _NEAR_LAST):
+        if not self.world.raise_epoch(name, LAST_EPOCH - 1):
             return
         await self.pause()
         # The last two epochs, and beyond them a new id (transactions A.3).

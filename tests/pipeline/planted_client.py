@@ -81,15 +81,14 @@ class Client:
 
     def changed(self, number: int, *path: str | int, **fields: Any) -> int:
         """Give the answer of a request other fields, at a path in it."""
-        at = self.wiring.lines[number - 1]["response"]
-        for part in path:
-            at = at[part]
-        at.update(fields)
-        return number
+        return self._give(number, "response", *path, **fields)
 
     def with_request(self, number: int, *path: str | int, **fields: Any) -> int:
         """Give a request other fields, at a path in it."""
-        at = self.wiring.lines[number - 1]["request"]
+        return self._give(number, "request", *path, **fields)
+
+    def _give(self, number: int, *path: str | int, **fields: Any) -> int:
+        at: Any = self.wiring.lines[number - 1]
         for part in path:
             at = at[part]
         at.update(fields)

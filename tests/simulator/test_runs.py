@@ -80,6 +80,7 @@ REGRESSIONS_OF_STATES = [
     (224813842, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, SHARE, STREAMS)),
     (224813841, (CHANGE, CONSUMER, COORDINATORS, HOLD, LAG, RELEASE, RULES)),
     (951113113, TEN_KINDS),
+    (998010365, TEN_KINDS),
     (874908412, TEN_KINDS),
     (294973749, TEN_KINDS),
     (82243353, (CHANGE, COORDINATORS, HOLD, LAG, RELEASE, RULES, STREAMS)),
@@ -90,8 +91,8 @@ REGRESSIONS_OF_STATES = [
 the third was cut to it. 43015 and 43016: the state of share partitions was written to a cluster that had been reset or
 restored, and with 41923353 records. 4: assignments of a classic group were not replicated. 262984555 and 337077349:
 a leader that was killed repeated its writes to the share coordinator, which before 4.4 set a start offset back.
-705336909: so does a leader that lives, also in Kafka (test_start_offsets.py). The others were mistakes of the
-simulator.
+705336909: so does a leader that lives, also in Kafka (test_start_offsets.py). 998010365: a leader that went on after a
+pause did not expand the ISR. The others were mistakes of the simulator.
 """
 LEFT_OUT = 81000012
 UNREPLICATED = 880807

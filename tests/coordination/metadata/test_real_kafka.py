@@ -1,22 +1,21 @@
 """A data directory changes hands between us and an Apache Kafka 4.3, both ways; its own tool reads our metadata."""
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.clients.targets import oracle_release
 from tests.serving import start
 from tests.storage.kafka_tools import RealBroker, dump_log, java, need_kafka
+from tests.swap.looking import patiently
 from understudy.launcher import ServerProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
-LOADING = {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE}
 SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 
@@ -48,26 +47,14 @@ def committed(bootstrap: str, value: bytes) -> None:
     consumer.close()
 
 
-def committed_offset(consumer: Consumer) -> int:
-    """The group's offset; a Kafka that has just started may not have loaded its coordinator yet."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            (stored,) = consumer.committed([TopicPartition("t", 0)], timeout=60)
-        except KafkaException as error:
-            if error.args[0].code() not in LOADING or time.monotonic() > deadline:
-                raise
-        else:
-            return int(stored.offset)
-
-
 def check_handed_over(bootstrap: str, values: list[bytes]) -> None:
     """Topic, settings, records and the group's offset are what the other one left."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = admin.list_topics(timeout=60).topics
     assert [partition.leader for partition in topics["t"].partitions.values()] == [1, 1]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed"})
-    assert committed_offset(consumer) > 0
+    (stored,) = patiently(lambda: consumer.committed([TopicPartition("t", 0)], timeout=60))
+    assert stored.offset > 0
     consumer.assign([TopicPartition("t", 0, 0)])
     seen = [message.value() for message in consumer.consume(len(values), timeout=60) if message.error() is None]
     consumer.close()
