@@ -77,6 +77,7 @@ def _pictures(results: Results, rows: tuple[Row, ...]) -> list[str]:
 def main() -> None:
     """Run the benchmarks, and print and write the results."""
     options = parser().parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a server from the sources would be compiled at each start
     everything: tuple[Row, ...] = (
         *bulk.ROWS,
         *latency.ROWS,
