@@ -27,13 +27,15 @@ def contents(log: PartitionLog, end: int) -> list[tuple[object, ...]]:
 
 
 def compare_replicas(cluster: Cluster) -> list[str]:
-    """List the differences between replicas below the high watermark."""
+    """List the differences between replicas below the high watermark, and the replicas that are not in sync."""
     differences = []
     for partition in cluster.partitions.values():
         leader = partition.logs.get(partition.state.leader)
         if leader is None:
             differences.append(f"{partition.name} has no leader although no fault is under way")
             continue
+        if missing := sorted({*partition.state.replicas} - {*partition.state.isr}):
+            differences.append(f"{partition.name}: brokers {missing} are not in sync although no fault is under way")
         expected = contents(leader, leader.high_watermark)
         for broker, log in sorted(partition.logs.items()):
             if log is leader:

@@ -228,7 +228,7 @@ class Lifecycle:
     def resume(self, node: Node) -> None:
         """Read and respond again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down.
 
-        Followers that could not catch up with it meanwhile rejoin the ISR.
+        Replicas that could not catch up meanwhile rejoin the ISR, its own ones and those of its followers.
         """
         self._check_up(node)
         self._cancel_fencing(node)
@@ -236,7 +236,6 @@ class Lifecycle:
         for (topic, index), partition in list(self._cluster.partitions.items()):
             if node.id in partition.logs:
                 partition.replicate()
-            if partition.state.leader == node.id:
                 expand(self._cluster, topic, index)
         if not self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine

@@ -352,18 +352,19 @@ async def test_a_leader_that_hangs_commits_nothing(stage: Stage) -> None:
 
 
 @on_three_brokers
-async def test_a_follower_rejoins_a_leader_that_goes_on(stage: Stage) -> None:
-    """It was let go while its leader hung, and could not catch up."""
+@pytest.mark.parametrize("paused", [2, 3])
+async def test_a_follower_rejoins_the_isr_when_it_or_its_leader_goes_on(stage: Stage, paused: int) -> None:
+    """It was let go while one of the two hung, and could not catch up."""
     await assigned(stage, 2, 3)
     hosted, metadata = stage.cluster.partitions["t", 0], stage.cluster.metadata
     hosted.held = frozenset({3})
     metadata.submit(lambda _now_ms: metadata.machine.change_isr("t", 0, (2,)))
     assert await produce(stage, 2, b"a") is ErrorCode.NONE
-    stage.cluster.lifecycle.pause(node(stage, 2))
+    stage.cluster.lifecycle.pause(node(stage, paused))
     hosted.held = frozenset()
     hosted.replicate()
     assert (await led(stage), values(stage, 3)) == ((2, 0, [2]), [])
-    stage.cluster.lifecycle.resume(node(stage, 2))
+    stage.cluster.lifecycle.resume(node(stage, paused))
     assert (await led(stage), values(stage, 3)) == ((2, 0, [2, 3]), [b"a"])
 
 
