@@ -22,6 +22,7 @@ from broker.settings.endpoints import Endpoint
 from broker.settings.releases import release as played
 from broker.time.clock import PushedClock
 from protocol.errors import KafkaError
+from simulator.history import LAST_EPOCH
 from simulator.log_states import LogState, log_states
 from simulator.loop import VirtualLoop
 from simulator.network import HOST
@@ -94,7 +95,9 @@ class Servers:
     async def start(self, disks: Mapping[int, MemoryFiles] | None = None) -> None:
         """Start all brokers, on empty disks or on the disks of an earlier process."""
         self._left_out_before = dict.fromkeys(self.left_out_markers)
+        ahead_ms = self.cluster.clock.pushed_ms if self.lives else 0
         clock = PushedClock(self._loop, self._loop.time_ns)
+        clock.put(ahead_ms, None)  # the time of the machines stays when brokers start again
         self.cluster = Cluster(self._options, clock, cast("TaskGroup", self.tasks))
         self.cluster.between_brokers = self.between_brokers
         self.lives += 1
@@ -257,6 +260,18 @@ class Servers:
                     self._set_epoch(runtime, name, epoch)
                     return True
         return False
+
+    def has_last_epoch(self, name: str, producer_id: int) -> bool:
+        """Whether a producer id of a transactional id has its last epoch, or had it before the next id."""
+        nodes = self.cluster.nodes.values()
+        shards = (each for node in nodes for each in node.coordinators.transactions.values())
+        known = (own for each in shards if (own := each.machine.transactions.get(name)) is not None)
+        return any(
+            own.producer_epoch >= LAST_EPOCH
+            if own.producer_id == producer_id
+            else own.previous_producer_id == producer_id
+            for own in known
+        )
 
     def epochs_before(self, producer_id: int, epoch: int) -> tuple[int, ...]:
         """Return the epochs from which faults have raised a producer's epoch to this one, the oldest first."""

@@ -102,7 +102,10 @@ class Deliveries:
                 self.violate(f"{what}, and was {one.fate}")
         one.seen += 1
         one.highest = max(one.highest, lock.count)
-        unseen = len(self.lost_us[group, place]) + (self.asking[group, place] if self.slow else 0)
+        disturbed = self.slow or not self.undisturbed(
+            lock.asked_us
+        )  # as by a clock that jumps while responses are late
+        unseen = len(self.lost_us[group, place]) + (self.asking[group, place] if disturbed else 0)
         if not 1 <= lock.count <= min(self.limit, one.seen + unseen):
             self.violate(f"{what} with delivery count {lock.count}, after {one.seen - 1} deliveries")
         if last is not None and last.given_us <= lock.asked_us and self.undisturbed(last.asked_us):

@@ -122,6 +122,9 @@ class History:
         """Return a copy of the history for a snapshot. All copies share one list of broken promises."""
         kept = deepcopy(self, {id(each): each for each in (self.violations, self.concerned, self.deliveries.excused)})
         kept.deliveries.interrupt()
+        for name in +kept.asking_ids:
+            kept.doubt_id(name)
+        kept.asking_ids.clear()
         return kept
 
     def forgotten(self) -> "History":

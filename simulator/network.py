@@ -75,6 +75,11 @@ class Direction:
         self._pieces.append(piece)
         self._loop.call_at(self._last_s, self._deliver, context=self._context)
 
+    @property
+    def arrives_s(self) -> float:
+        """When the last piece arrives that was sent, or the next one could, in virtual seconds."""
+        return 0.0 if self.cut else max(self._last_s, self.stalled_until_s)
+
     def _deliver(self) -> None:
         piece = self._pieces.popleft()
         if not self.cut:
@@ -187,6 +192,12 @@ class Link:
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Return the addresses of the client's and of the broker's end."""
         return (HOST, self.number), (HOST, self.port)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether something arrives later than it would without disturbances, even a frame in two pieces."""
+        undisturbed_s = self.network.loop.now_s + 2 * SLOWEST_US / 1_000_000
+        return any(each.arrives_s > undisturbed_s for each in (self._to_server, self._to_client))
 
     # --- the client's side -------------------------------------------------------------------------------------------
 
@@ -401,9 +412,9 @@ class Network:
             link.break_()
 
     def calm(self) -> None:
-        """End all disturbances, and break stalled connections."""
+        """End all disturbances, and break connections with something late on its way, also those that were given up."""
         self.disturbances.clear()
-        now_s = self.loop.now_s
-        for link in list(self.links):
-            if any(each.stalled_until_s > now_s for each in (link._to_server, link._to_client)):  # noqa: SLF001
+        for link in {**self.links, **self.served}:
+            link.spoils = []
+            if link.is_late:
                 link.break_()

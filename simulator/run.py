@@ -135,6 +135,7 @@ class Run(Engine):
             self.servers.play(Random(f"{seed} release").choice(RELEASES))  # noqa: S311 - replayed
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
         self.world.raise_epoch = self.servers.raise_epoch
+        self.world.has_last_epoch = self.servers.has_last_epoch
         self.world.coordinators_wait = COORDINATORS in self.kinds
         self.world.share_life = self._share_lives.number
         self.workload = Workload(self.world, self._chance, self.kinds, int(settings[STANDBYS]))

@@ -77,6 +77,8 @@ class World:
     elapsed_ms: Callable[[], int] = now_ms
     raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False
     """Raises a transactional id to one of its last epochs, as years of transactions would; returns whether it did."""
+    has_last_epoch: Callable[[str, int], bool] = lambda _name, _producer_id: False
+    """Returns whether a producer id of a transactional id has its last epoch, or had it before the next id."""
     coordinators_wait: bool = False
     """Whether coordinators wait for their followers: some clients have the patience, or impatience, of real ones."""
     share_life: Callable[[str, Place], int] = lambda _group, _place: 0
@@ -224,7 +226,9 @@ class Client:
         self.note(f"<- broker {broker}: {title}: {code.name}")
         if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE.get(key, 0):
             self.history.violate(f"{self.name}: {title}, version {version}, got PRODUCER_FENCED")
-        if code is ErrorCode.UNKNOWN_SERVER_ERROR and not may_repeat_last_bump(key, request):
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR and not may_find_epochs_exhausted(
+            key, request, self.world.has_last_epoch
+        ):
             self.history.violate(f"{self.name}: {title} got UNKNOWN_SERVER_ERROR")
         return answer
 
@@ -344,13 +348,16 @@ class Client:
             await self.pause()
 
 
-def may_repeat_last_bump(key: ApiKey, request: Any) -> bool:
-    """Whether a request may be an InitProducerId again that has bumped an epoch to its last value.
+def may_find_epochs_exhausted(key: ApiKey, request: Any, has_last_epoch: Callable[[str, int], bool]) -> bool:
+    """Whether Kafka may answer a request with UNKNOWN_SERVER_ERROR, as the epochs of its producer id are exhausted.
 
-    If the response was lost, Kafka answers the repetition with UNKNOWN_SERVER_ERROR: its epoch is exhausted, and the
-    producer's is another one (TransactionMetadata.prepareIncrementProducerEpoch, transactions A.3 E3).
+    So it answers an InitProducerId with any other epoch than the last one, which the transactional id has by then: that
+    of a producer that repeats the bump to it after a lost response, or of a stale one
+    (TransactionMetadata.prepareIncrementProducerEpoch, transactions A.3 E3).
     """
-    return key is ApiKey.INIT_PRODUCER_ID and bool(request.producer_epoch == LAST_EPOCH - 1)
+    if key is not ApiKey.INIT_PRODUCER_ID or request.producer_epoch < 0:
+        return False
+    return request.producer_epoch == LAST_EPOCH - 1 or has_last_epoch(request.transactional_id, request.producer_id)
 
 
 _NESTED = ("responses", "topics", "partitions", "partition_responses", "groups", "results_by_transaction")

@@ -172,7 +172,8 @@ class GroupProber(Prober):
         code, offset = await self._fetched(group, wait=True)
         if (code, offset) != (ErrorCode.NONE, 7 if commit else -1):
             self.history.violate(
-                f"{group}: its offset is {offset}, {code.name}, after 7 was {'committed' if commit else 'aborted'}"
+                f"{group}: its offset is {offset}, {code.name}, after 7 was {'committed' if commit else 'aborted'}",
+                transaction,
             )
 
     async def _in_sync(self) -> list[tuple[int, int, int]]:

@@ -23,6 +23,7 @@ from simulator.loop import sleep_ms
 TRANSACTION_PROBER = f"{PROBER}-of-transactions"
 STRICT = "strict"
 """Topic whose min.insync.replicas is the number of its replicas."""
+_PROMPT_US = 100_000  # ours: no follower comes back, and another one leaves the ISR, within a few round trips
 _REFUSED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 _INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
 _TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300  # ours; two steps go beyond the timeout
@@ -202,6 +203,7 @@ class TransactionProber(Prober):
         self.forget_leader(place)
         producer = Producer(self, name)
         await producer.initialize()
+        began_us = self.now_us
         epoch, in_sync, replicas = before = await self._in_sync()
         if epoch < 0 or in_sync == replicas:
             return
@@ -212,5 +214,6 @@ class TransactionProber(Prober):
             sent.fate = "refused"
         elif code is ErrorCode.NONE:
             sent.fate = "acked"
-        if await self._in_sync() == before and code not in _REFUSED:
+        unchanged = await self._in_sync() == before and self.now_us - began_us < _PROMPT_US
+        if unchanged and code not in _REFUSED:
             self.history.violate(f"{name}: a batch {what} got {code.name}")

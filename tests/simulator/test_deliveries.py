@@ -95,14 +95,20 @@ def test_a_refused_acknowledgement_is_followed_by_a_delivery_while_the_leader_li
     assert world.broken == []
 
 
-@pytest.mark.parametrize("slow", [True, False])
-def test_a_lock_may_end_before_its_response_arrives(slow: bool) -> None:
-    """If acknowledgements in the same request wait for so long: the next delivery is the second one."""
+@pytest.mark.parametrize("why", ["slow", "disturbed", ""])
+def test_a_lock_may_end_before_its_response_arrives(why: str) -> None:
+    """If acknowledgements in the same request wait for so long, or the clock jumps: the next delivery is the second."""
     world = World()
-    world.deliveries.slow = slow
+    world.deliveries.slow = why == "slow"
+    if why == "disturbed":
+        world.deliveries.disturbed_us = lambda: world.now_us
     with world.deliveries.under_way("g", [PLACE], {}):
-        world.give("m2", 2)
-    assert bool(world.broken) is not slow
+        world.give("m2", 2).open = False
+        world.give("m3", 5)
+    assert [each.partition(",")[0] for each in world.broken] == [
+        f"g: t-0 offset 0 is delivered to {member} with delivery count {count}"
+        for member, count in [("m2", 2), ("m3", 5)][bool(why) :]
+    ]
 
 
 LOST = "g: t-0 offset 0, b'a', was neither accepted nor rejected, delivered 2 times, and is not available"

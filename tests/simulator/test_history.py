@@ -5,9 +5,9 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from simulator.clients.client import may_repeat_last_bump
+from simulator.clients.client import may_find_epochs_exhausted
 from simulator.deliveries import Lock
-from simulator.history import History
+from simulator.history import LATEST_US, History
 
 PLACE = ("t", 0)
 
@@ -74,6 +74,20 @@ def test_what_was_known_at_a_snapshot_is_known_again() -> None:
     assert kept.violations[1] == "id: epoch 7 of 1000 was given to fourth and to fifth"
 
 
+def test_requests_for_producer_ids_have_no_answer_in_a_state_that_is_gone_back_to() -> None:
+    """They may have been handled before it; what is refused long after it is a mistake."""
+    trace, now = history()
+    with trace.initializing("id"):
+        kept = trace.kept()
+    kept.note_producer_epoch("id", "first", 1000, 0, 0)
+    kept.unmapped("id", "first", 1000, 0)
+    assert kept.violations == []
+    now[0] = LATEST_US
+    kept.note_producer_epoch("id", "second", 1000, 1, 0)
+    kept.unmapped("id", "second", 1000, 1)
+    assert kept.violations == ["second: id has another producer id than 1000, which it was given"]
+
+
 def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to() -> None:
     """A fetch may have acquired a record, an acknowledgement may count, and no member has a lock any more."""
     trace, _ = history()
@@ -105,11 +119,19 @@ def test_a_producer_id_stays_that_of_its_transactional_id(doubt: str) -> None:
     assert trace.violations == ([] if doubt else ["first: id has another producer id than 1000, which it was given"])
 
 
-def test_only_a_repeated_bump_to_the_last_epoch_may_be_an_illegal_state() -> None:
-    """Of InitProducerId; any other UNKNOWN_SERVER_ERROR breaks a promise."""
-    assert [epoch for epoch in (-1, 0, 32_764, 32_765, 32_766) if may_repeat_last_bump(*_bump(epoch))] == [32_765]
+@pytest.mark.parametrize(("exhausted", "allowed"), [(1, [0, 32_764, 32_765, 32_766]), (2, [32_765])])
+def test_only_a_producer_with_another_epoch_than_the_last_may_find_an_illegal_state(
+    exhausted: int, allowed: list[int]
+) -> None:
+    """One that repeats the bump to the last epoch, or a stale one of an id that has it; with InitProducerId only."""
+    epochs = [
+        epoch
+        for epoch in (-1, 0, 32_764, 32_765, 32_766)
+        if may_find_epochs_exhausted(*_bump(epoch), lambda *known: known == ("tx", exhausted))
+    ]
+    assert epochs == allowed
     end = EndTxnRequest("tx", 1, 32_765, committed=True)
-    assert not may_repeat_last_bump(ApiKey.END_TXN, end)
+    assert not may_find_epochs_exhausted(ApiKey.END_TXN, end, lambda *_: True)
 
 
 def _bump(epoch: int) -> tuple[ApiKey, InitProducerIdRequest]:

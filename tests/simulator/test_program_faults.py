@@ -74,6 +74,22 @@ def test_a_lag_ends_although_its_partition_is_gone() -> None:
     assert simulation.run(main, 1, topics={"t": 1}, faults="none", minutes=0.05).ok
 
 
+def test_the_clock_does_not_go_back_when_all_brokers_start_again() -> None:
+    """Otherwise what had begun before would time out later than clients expect."""
+
+    async def main(sim: Simulation) -> None:
+        servers = sim._engine.servers
+        began_ms = servers.cluster.clock.now_ms()
+        await servers.push_clock(8_000)
+        await servers.restart_all(clean=False)
+        assert servers.cluster.clock.now_ms() >= began_ms + 8_000
+        await servers.push_clock(1_000)
+        await servers.restart_all(clean=True)
+        assert servers.cluster.clock.now_ms() >= began_ms + 9_000
+
+    assert simulation.run(main, 1, topics={"t": 1}, faults="none", minutes=0.05).ok
+
+
 @pytest.mark.parametrize(
     ("cut", "down", "removed"), [(0, 1, True), (3, 0, True), (3, 1, False), (1, 0, False), (0, 0, True)]
 )
