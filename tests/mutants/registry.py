@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.cluster import reset
 from broker.cluster.cluster import Cluster
+from broker.cluster.lifecycle import Lifecycle
 from broker.cluster.snapshots import Snapshots
 from broker.coordination.coordinators import ProducerIds
 from broker.coordination.group.classic.group import ClassicGroup
@@ -94,6 +95,13 @@ REGISTRY = {
             "self._lead(self.state)",
             "log.epochs.assign(self.state.leader_epoch, log.log_end_offset)",
             simulated=("consumer,share,lag", 81000312),
+        ),
+        Mutant(
+            "a follower that goes on after a pause does not rejoin the ISR",
+            Lifecycle.resume,
+            "expand(self._cluster",
+            "partition.state.leader == node.id and expand(self._cluster",
+            simulated=("lag", 1042),
         ),
         Mutant(
             "acks=all does not wait for replicas",

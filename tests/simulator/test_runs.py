@@ -84,6 +84,7 @@ REGRESSIONS_OF_STATES = [
     (874908412, TEN_KINDS),
     (294973749, TEN_KINDS),
     (82243353, (CHANGE, COORDINATORS, HOLD, LAG, RELEASE, RULES, STREAMS)),
+    (1042, (LAG,)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
@@ -92,7 +93,7 @@ the third was cut to it. 43015 and 43016: the state of share partitions was writ
 restored, and with 41923353 records. 4: assignments of a classic group were not replicated. 262984555 and 337077349:
 a leader that was killed repeated its writes to the share coordinator, which before 4.4 set a start offset back.
 705336909: so does a leader that lives, also in Kafka (test_start_offsets.py). 998010365: a leader that went on after a
-pause did not expand the ISR. The others were mistakes of the simulator.
+pause did not expand the ISR, and with 1042 a follower did not rejoin it. The others were mistakes of the simulator.
 """
 LEFT_OUT = 81000012
 UNREPLICATED = 880807
