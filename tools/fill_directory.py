@@ -106,7 +106,7 @@ def fill(folder: Path, filling: Filling) -> int:
     ends = {(TOPIC, number): _partition(files, number, filling, encoded) for number in range(filling.partitions)}
     for name in (HIGH_WATERMARK, RECOVERY_POINT):
         files.replace(name, encode_offsets(ends))
-    properties = {"version": "1", "cluster.id": "filled", "node.id": "1", "directory.id": uuid_text(UUID(int=9))}
+    properties = {"version": "1", "cluster.id": "filled", "node.id": "1", "directory.id": uuid_text(UUID(int=109))}
     files.replace(LOG_START, encode_offsets({}))
     files.replace(META_PROPERTIES, encode_properties(properties))
     files.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(1))

@@ -13,7 +13,12 @@ from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import MAGIC_V2, magic_of
 from protocol.records.conversion import batch_of_messages, messages_of_batches
-from protocol.records.errors import BatchDamagedError, DecompressedTooLargeError, UnreadableCompressionError
+from protocol.records.errors import (
+    BatchDamagedError,
+    DecompressedTooLargeError,
+    MalformedRecordsError,
+    UnreadableCompressionError,
+)
 from protocol.types import Buffer
 
 FORMAT: Final = "message.format.version"
@@ -68,8 +73,8 @@ def upconvert(records: memoryview) -> memoryview:
         return records
     try:
         return memoryview(batch_of_messages(records))
-    except DecompressedTooLargeError as large:
-        raise KafkaError(ErrorCode.INVALID_RECORD, str(large)) from large
+    except (DecompressedTooLargeError, MalformedRecordsError) as invalid:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(invalid)) from invalid
     except (BatchDamagedError, UnreadableCompressionError) as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 

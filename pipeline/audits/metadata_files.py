@@ -14,6 +14,7 @@ from protocol.log_records import metadata
 from protocol.log_records.quorum import (
     kraft_version_of,
     leader_and_voters,
+    quorum_records,
     snapshot_time_ms,
     snapshot_values,
     voter_ids,
@@ -54,7 +55,7 @@ def faults(tree: Tree) -> list[dict[str, Any]]:
     snapshots = {key: name for name in sorted(names) if (key := metadata_snapshot(name)) is not None}
     batches = list(_batches(tree, segments))
     fault_rows = [
-        *_controls(batches),
+        *_controls(batches, _first_version(tree, segments[0], snapshots)),
         *_replayed(tree, segments[0], batches, snapshots),
         *_quorum(tree, names, max((batch.partition_leader_epoch for batch in batches), default=-1)),
     ]
@@ -88,15 +89,38 @@ def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
         return
 
 
-def _controls(batches: Sequence[RecordBatch]) -> Iterator[dict[str, Any]]:
-    """Yield control records that are none of a quorum's log: a node that reads them fails (KafkaRaftClient)."""
+def _first_version(tree: Tree, first: int, snapshots: Snapshots) -> int:
+    """Return the `kraft.version` before the log, which never decreases, at most: that of its snapshots."""
+    names = [name for (end, _), name in snapshots.items() if end == 0 or first > 0]
+    return max((_version(tree.read(f"{METADATA_DIRECTORY}/{name}")) for name in names), default=int(first > 0))
+
+
+def _version(contents: bytes) -> int:
+    try:
+        records = list(quorum_records(contents))
+        return max((kraft_version_of(value) for kind, value in records if kind == ControlType.KRAFT_VERSION), default=0)
+    except _BROKEN:
+        return 1  # the check `file-unreadable` reports it
+
+
+def _controls(batches: Sequence[RecordBatch], version: int) -> Iterator[dict[str, Any]]:
+    """Yield control records that are none of a quorum's log: a node that reads them fails (KafkaRaftClient).
+
+    `version`: the `kraft.version` at its start. Voters are recorded from 1 on (KIP-853).
+    """
     for batch in batches:
         try:
             records = list(read_records(batch)) if batch.is_control else []
         except RecordsError:
             continue  # the check `records-unreadable` reports it
         for each in records:
-            if (what := _control_fault(control_type(each.key), bytes(each.value or b""))) is not None:
+            kind, value = control_type(each.key), bytes(each.value or b"")
+            what = _control_fault(kind, value)
+            if what is None and kind == ControlType.KRAFT_VERSION:
+                version = max(version, kraft_version_of(value))
+            if what is None and kind == ControlType.KRAFT_VOTERS and version < 1:
+                what = "a voter set without a kraft.version"
+            if what is not None:
                 yield {"offset": each.offset, "type": "control", "what": what}
 
 
@@ -115,7 +139,7 @@ def _control_fault(kind: int | None, value: bytes) -> str | None:
 
 
 def _replayed(tree: Tree, first: int, batches: Sequence[RecordBatch], snapshots: Snapshots) -> Iterator[dict[str, Any]]:
-    images = {key: _snapshot(tree, name) for key, name in snapshots.items()}
+    images = {key: _snapshot(tree, key[0], name) for key, name in snapshots.items()}
     for key, name in snapshots.items():
         place = {"file": f"{METADATA_DIRECTORY}/{name}", "offset": key[0], "type": "snapshot"}
         _, complaints, time_ms = images[key]
@@ -152,6 +176,7 @@ def _along(
             while waiting and waiting[0] <= offset:
                 yield from _differences(image, waiting[0], *snapshots[waiting.pop(0)])
             if offset >= start:
+                image.offset = offset
                 name = "unknown" if record is None else type(record).__name__
                 complaints = [*image.add(record), *_later(value, image.features.get("metadata.version", 0))]
                 yield from ({"offset": offset, "type": name, "what": each} for each in complaints)
@@ -173,14 +198,16 @@ def _later(value: bytes, level: int) -> Iterator[str]:
         yield f"version {version} of the record"
 
 
-def _snapshot(tree: Tree, name: str) -> tuple[Image, list[str], int]:
+def _snapshot(tree: Tree, end: int, name: str) -> tuple[Image, list[str], int]:
     """Return the image of a snapshot, its internal faults, and the time of its last record; -1: it cannot be read."""
-    image, complaints = Image(is_snapshot=True), []
+    image, complaints = Image(is_snapshot=True, offset=end - 1), list[str]()
     raw = tree.read(f"{METADATA_DIRECTORY}/{name}")
     try:
         for value in snapshot_values(raw):
             record = metadata.decode(None, value)
             complaints += [f"{type(record).__name__}: {each}" for each in image.add(record)]
+        if _version(raw) < 1 and any(kind == ControlType.KRAFT_VOTERS for kind, _ in quorum_records(raw)):
+            complaints.append("a voter set without a kraft.version")
         return image, complaints, snapshot_time_ms(raw)
     except _BROKEN:
         return image, [], -1  # the check `file-unreadable` reports it

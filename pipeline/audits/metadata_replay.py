@@ -17,6 +17,10 @@ NO_LEADER: Final = -1
 _UNCHANGED: Final = -2
 _WITH_CONTROLLERS: Final = 15
 """The feature level of `metadata.version` since which controllers register (3.7)."""
+_WITH_DIRECTORIES: Final = 17
+"""As above, since which brokers register their log directories (KIP-858)."""
+_RESERVED: Final = 100
+"""Below it, ids of log directories have a meaning or are reserved (DirectoryId)."""
 _NEVER_BACK: Final = "kraft.version"
 """The feature that cannot be downgraded (QuorumFeatures); metadata.version can, if that loses no metadata."""
 _METADATA: Final = "metadata.version"
@@ -62,6 +66,8 @@ class Image:
     """Cluster metadata after some records. `is_snapshot`: the records are those of a snapshot."""
 
     is_snapshot: bool = False
+    offset: int = -1
+    """Of the record that is applied; of a snapshot, that of the last one that it covers."""
     topics: dict[UUID, str] = field(default_factory=dict)
     places: dict[tuple[UUID, int], Place] = field(default_factory=dict)
     settings: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
@@ -112,10 +118,12 @@ class Image:
             answer["partition", f"{self.topics.get(topic_id)}-{number}"] = (*shown, *moving, place.recovery)
         for (resource, name), values in self.settings.items():
             answer |= {("setting", resource, name, key): value for key, value in values.items()}
+        version = self.features.get(_METADATA, 0)
         for broker_id, each in self.brokers.items():
             answer["broker", broker_id] = (each.broker_epoch, self.fenced.get(broker_id))
-            answer["registration", broker_id] = _registration(each, each.rack)
-        if self.features.get(_METADATA, 0) >= _WITH_CONTROLLERS:
+            places = sorted(map(str, each.log_dirs)) if version >= _WITH_DIRECTORIES else []
+            answer["registration", broker_id] = _registration(each, each.rack, places)
+        if version >= _WITH_CONTROLLERS:
             answer |= {("controller", number): _registration(each) for number, each in self.controllers.items()}
         answer |= {
             ("feature", name): level for name, level in self.features.items() if level and name != "kraft.version"
@@ -254,7 +262,17 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
     known = image.brokers.get(record.broker_id)
     if known is not None and (image.is_snapshot or record.broker_epoch < known.broker_epoch):
         yield "a registration that is older than the broker's last"
+    if record.broker_epoch > image.offset:
+        yield "a broker epoch that is beyond the offset of the registration"
+    is_new = known is None or known.incarnation_id != record.incarnation_id
+    # ClusterControlManager.registerBroker keeps the state only of the same incarnation.
+    if is_new and record.in_controlled_shutdown and not image.is_snapshot:
+        yield "a new registration of a broker that is shutting down"
     yield from _supporting(record)
+    if any(each.int < _RESERVED for each in record.log_dirs):
+        yield "a log directory with a reserved id"
+    if known is not None and known.log_dirs and not record.log_dirs:
+        yield "a registration without the log directories of before"
     others = {each for key, other in image.brokers.items() if key != record.broker_id for each in other.log_dirs}
     if len(set(record.log_dirs) - others) < len(record.log_dirs):
         yield "a log directory that is registered twice"
@@ -309,6 +327,8 @@ def _registration_change(image: Image, record: md.BrokerRegistrationChangeRecord
     if record.fenced not in {-1, 0, 1} or record.in_controlled_shutdown not in {0, 1}:
         yield "a change of a registration to an invalid state"
     if record.log_dirs and (known := image.brokers.get(record.broker_id)) is not None:
+        if set(record.log_dirs) - set(known.log_dirs):
+            yield "log directories that the broker did not register"
         image.brokers[record.broker_id] = replace(known, log_dirs=record.log_dirs)
     if record.broker_id in image.brokers and record.fenced:
         image.fenced[record.broker_id] = record.fenced > 0

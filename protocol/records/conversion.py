@@ -26,7 +26,8 @@ def batch_of_messages(messages: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT)
     """Up-convert a message set to one v2 batch, compressed as its first message was.
 
     Raises:
-        BatchDamagedError, UnreadableCompressionError, DecompressedTooLargeError: the messages cannot be read.
+        BatchDamagedError, MalformedRecordsError, UnreadableCompressionError, DecompressedTooLargeError: the messages
+            cannot be read.
     """
     records = list(read_messages(messages, limit))
     if not records:

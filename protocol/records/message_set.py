@@ -13,7 +13,7 @@ from zlib import crc32
 
 from protocol.records.batch import CODEC_MASK, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Buffer, batch_size
 from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, decompress
-from protocol.records.errors import BatchDamagedError
+from protocol.records.errors import BatchDamagedError, MalformedRecordsError
 from protocol.records.old_lz4 import with_true_checksum
 from protocol.records.records import Record
 
@@ -34,6 +34,7 @@ def read_messages(buffer: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> It
 
     Raises:
         BatchDamagedError: a wrong checksum, another magic, or lengths that do not add up.
+        MalformedRecordsError: a compressed message with none inside, or one that is compressed or of another magic.
         UnreadableCompressionError, DecompressedTooLargeError: of a compressed message.
     """
     for position, size in _whole_messages(buffer):
@@ -101,12 +102,24 @@ def _read_bytes(buffer: Buffer, position: int, end: int) -> tuple[bytes | None, 
 
 
 def _read_inner(wrapper: Record, magic: int, attributes: int, limit: int) -> Iterator[Record]:
-    """Yield the messages inside a compressed one."""
+    """Yield the messages inside a compressed one: at least one, each of its format and none compressed.
+
+    LogValidator refuses others with INVALID_RECORD, and AbstractLegacyRecordBatch.DeepRecordsIterator cannot read them.
+    """
     codec, value = attributes & CODEC_MASK, wrapper.value or b""
     if magic == 0 and codec == Codec.LZ4:
         value = with_true_checksum(value)
-    inner = list(read_messages(decompress(codec, value, limit), limit))
-    first = wrapper.offset - inner[-1].offset if magic == 1 and inner else 0
+    inside = decompress(codec, value, limit)
+    inner: list[Record] = []
+    for position, size in _whole_messages(inside):
+        if inside[position + _ATTRIBUTES_POSITION] & CODEC_MASK:
+            raise MalformedRecordsError("a compressed message within a compressed one")
+        if inside[position + _MAGIC_POSITION] != magic:
+            raise MalformedRecordsError("a message within one of another format")
+        inner.append(_read_message(inside, position, size))
+    if not inner:
+        raise MalformedRecordsError("a compressed message without messages")
+    first = wrapper.offset - inner[-1].offset if magic == 1 else 0
     appended_at = wrapper.timestamp_ms if attributes & TIMESTAMP_TYPE_BIT else None
     for message in inner:
         timestamp_ms = message.timestamp_ms if appended_at is None else appended_at

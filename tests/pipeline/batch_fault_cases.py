@@ -9,6 +9,7 @@ from protocol.records.batch import BATCH_HEADER_SIZE
 from protocol.records.records import ControlType, Record, build_batch, build_marker, control_key
 from tests.pipeline.fault_files import T0_MS, Shelf, restamped
 from tests.pipeline.planted_topic import OFFSETS, Place, Rows, Steps, Topic
+from tests.protocol.records.test_message_set import gzipped, message
 
 TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x10, 0x20, 0x40
 UNDEFINED_BIT, GZIP, UNDEFINED_CODEC = 0x80, 1, 6
@@ -140,17 +141,36 @@ def old_format(log: Shelf, magic: int) -> int:
     offset = log.next_offset
     builder = LegacyRecordBatchBuilder(magic, 0, 100_000)
     builder.append(0, timestamp=log.owner.tick(), key=b"k", value=b"old")
-    message = bytearray(builder.build())
-    message[:8] = offset.to_bytes(8, "big")
-    log.segment.log.append(bytes(message))
+    raw = bytearray(builder.build())
+    raw[:8] = offset.to_bytes(8, "big")
+    log.segment.log.append(bytes(raw))
     return log.skip_to(offset + 1) - 1
 
+
+def wrapped(log: Shelf, magic: int, *inner: bytes) -> int:
+    """Append a compressed message of a format before 2, with these inside; its offset."""
+    offset = log.next_offset
+    log.segment.log.append(message(offset, GZIP, gzipped(*inner), magic, log.owner.tick()))
+    return log.skip_to(offset + 1) - 1
+
+
+def _around(*inner: bytes) -> Steps:
+    """Messages of format 1, one of which is compressed and has these inside."""
+    return lambda t: (old_format(t.log, 1), wrapped(t.log, 1, *inner), old_format(t.log, 1))[1]
+
+
+OF_OLD_FORMATS: Final[Rows] = {
+    "compressed-message-within-another": ("batch-damaged", _around(message(0, GZIP, gzipped(message(0, 0, b"v"))))),
+    "message-of-format-zero-within-one": ("batch-damaged", _around(message(0, 0, b"v", 0))),
+    "compressed-message-of-nothing": ("batch-damaged", _around()),
+    # a message of format 1 behind a batch of format 2
+    "format-one-behind-two": ("format-regress", lambda t: (t.data(), old_format(t.log, 1), t.data())[1]),
+}  # fmt: skip
 
 PLANTS: Final[Rows] = {
     **OF_HEADERS,
     **OF_RECORDS,
     **OF_MARKERS,
+    **OF_OLD_FORMATS,
     "producer-epoch-in-an-internal-topic": ("producer-fields", _producer_epoch_in_an_internal_topic),
-    # a message of format 1 behind a batch of format 2
-    "format-one-behind-two": ("format-regress", lambda t: (t.data(), old_format(t.log, 1), t.data())[1]),
 }  # fmt: skip

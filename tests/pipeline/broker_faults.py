@@ -43,7 +43,7 @@ def planted(root: Path) -> Expected:
         one.shelf("__share_group_state", number).records([share_state.encode(share)])
     one.written_last |= {CLEANER: b"0\n", RECOVERY_POINT: b"7\n0\n"}
     two.written_last |= {RECOVERY_POINT: b"0\n2\nsame 0 3\nsame 0 3\n", LOG_START: b"0\n1\nsame zero 3\n"}
-    properties = {"version": "3", "cluster.id": "another", "directory.id": uuid_text(UUID(int=9))}
+    properties = {"version": "3", "cluster.id": "another", "directory.id": uuid_text(UUID(int=109))}
     two.written_last[META_PROPERTIES] = encode_properties(properties)
     one.close()
     two.close()
@@ -66,7 +66,7 @@ def planted_disks(root: Path) -> Expected:
     two.shelf("orders", 1).data(3)
     two.shelf("orders", 2).data(3)
     metadata = b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZg"
-    two.properties["directory.id"] = uuid_text(UUID(int=77))
+    two.properties["directory.id"] = uuid_text(UUID(int=177))
     two.written_last[f"orders-2/{PARTITION_METADATA}"] = metadata
     for where in (one, two):
         where.close()
@@ -78,7 +78,7 @@ def planted_disks(root: Path) -> Expected:
 def clean_disks(root: Path) -> None:
     """Two log directories of one broker, in order: one of them has the metadata log."""
     one, two = Planting(root / "disk-a"), Planting(root / "disk-b")
-    two.properties["directory.id"] = uuid_text(UUID(int=77))
+    two.properties["directory.id"] = uuid_text(UUID(int=177))
     for number, where in ((0, one), (1, two)):
         where.shelf("orders", number).data(3)
     one.lost.append(("orders", 1))
@@ -92,7 +92,7 @@ def clean_cluster_with_disks(root: Path) -> None:
     for node_id in (1, 2):
         disks = [Planting(root / f"broker-{node_id}" / name, node_id=node_id) for name in ("disk-a", "disk-b")]
         for number, where in enumerate(disks):
-            where.properties["directory.id"] = uuid_text(UUID(int=10 * node_id + number))
+            where.properties["directory.id"] = uuid_text(UUID(int=100 * node_id + number))
             where.shelf("orders", (number + node_id) % 2).data(3, at_ms=T0_MS)
             disks[1 - number].lost.append(("orders", (number + node_id) % 2))
         for where in disks:

@@ -8,7 +8,7 @@ from protocol.consumer_protocol import write_assignment
 from protocol.log_records import group, metadata, transaction
 from protocol.log_records.transaction import TransactionRecord
 from protocol.log_records.transaction import TransactionState as State
-from tests.pipeline.fault_files import T0_MS, TIMEOUT_MS
+from tests.pipeline.fault_files import T0_MS, TIMEOUT_MS, Planting
 from tests.pipeline.planted_topic import METADATA, OFFSETS, STATE, Place, Row, Rows, Steps, Topic
 
 _OFFSET_KEY, _OFFSET_VALUE = map(bytes, group.encode(  # type: ignore[arg-type]  # neither is None
@@ -165,6 +165,13 @@ OF_TRANSACTIONAL_IDS: Final[Rows] = {
     "state-started-before-time": _field(690, State.EMPTY, start_ms=-7),
     "state-previous-producer": _field(691, State.EMPTY, previous_producer_id=-7),
     "state-next-producer": _field(692, State.EMPTY, next_producer_id=-7),
+    "state-next-producer-of-an-open-transaction": _field(694, State.ONGOING, next_producer_id=5),
+    "state-next-producer-before-the-last-epoch": _field(
+        695, State.ONGOING, State.PREPARE_ABORT, next_producer_id=5, timeout_ms=900_000),
+    "state-previous-producer-of-no-record": _field(696, State.EMPTY, State.EMPTY, previous_producer_id=5),
+    "state-producer-never-given": ("producer-id-unallocated", _states(99_001, State.EMPTY)),
+    "state-next-producer-never-given": ("producer-id-unallocated", _states(
+        699, State.EMPTY, State.PREPARE_ABORT, producer_epoch=32_767, next_producer_id=99_002, timeout_ms=900_000)),
     "state-client-version": _field(693, State.EMPTY, client_transaction_version=-7),
     "state-ongoing-of-nothing": _field(660, State.ONGOING, partitions=frozenset()),
     "state-complete-of-something": _field(
@@ -184,3 +191,14 @@ OF_TRANSACTIONAL_IDS: Final[Rows] = {
 }  # fmt: skip
 
 PLANTS: Final[Rows] = {**UNREADABLE, **OF_OFFSETS, **OF_CLASSIC_GROUPS, **OF_TRANSACTIONAL_IDS}
+
+
+def clean_transactional_ids(where: Planting) -> None:
+    """The epochs of a producer are exhausted: what ends its last transaction gives it another id (KIP-890)."""
+    t = Topic(where, "rotating")
+    _record(t, 697, State.EMPTY, producer_epoch=32_766, previous_producer_id=697)
+    of_none: dict[str, Any] = {"partitions": frozenset(), "previous_producer_id": 697, "client_transaction_version": 2}
+    _record(t, 697, State.PREPARE_ABORT, producer_epoch=32_767, next_producer_id=698, **of_none)
+    for _ in range(2):  # a record may be written twice
+        _record(t, 698, State.COMPLETE_ABORT, **of_none)
+    _record(t, 698, State.EMPTY, producer_epoch=1, previous_producer_id=698)

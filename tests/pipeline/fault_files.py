@@ -157,6 +157,8 @@ class Shelf:
         interval = INDEX_INTERVAL_BYTES if indexed else 2**31
         position = self.segment.append(batch, header, interval)
         self.next_offset = max(self.next_offset, header.next_offset)
+        if header.is_control and header.producer_id in self._open:
+            self.owner.ended.add(header.producer_id)
         return position
 
     def roll(self, base_offset: int | None = None) -> int:
@@ -230,10 +232,14 @@ class Planting:
         self._cleaned: dict[tuple[str, int], int] = {}
         self._removed: list[tuple[str, UUID]] = []
         self._stopped: list[tuple[str, int]] = []
+        self.ended: set[int] = set()
+        """Producers with a finished transaction."""
+        self.producers: set[int] = set()
+        """Those that their coordinator knows, or is to leave unknown; `close` makes the others known."""
         self._states: dict[str, TransactionState] = {}
         self._touched: dict[str, list[tuple[str, int]]] = {}
         self.properties = {"version": "1", "cluster.id": "planted", "node.id": str(node_id)}
-        self.properties["directory.id"] = uuid_text(UUID(int=8 + node_id))
+        self.properties["directory.id"] = uuid_text(UUID(int=108 + node_id))
         self.metadata_before: list[object] = []
         self.metadata_behind: list[object] = []
         """Records that the metadata begin and end with."""
@@ -283,6 +289,11 @@ class Planting:
         self._cleaned[topic, partition] = offset
         return offset
 
+    def stranger(self, producer: int) -> int:
+        """Leave a producer unknown to the coordinators."""
+        self.producers.add(producer)
+        return producer
+
     def recreated(self, topic: str) -> None:
         """A topic of this name was there before, and was deleted."""
         self._removed.append((topic, UUID(int=1000 + len(self._removed))))
@@ -311,6 +322,7 @@ class Planting:
         if before == TransactionState.ONGOING and state in prepares:
             self.transaction(name, producer, epoch, prepares[state], self._touched[name], at_ms=at_ms, version=version)
         self._states[name], self._touched[name] = state, list(partitions)
+        self.producers.add(producer)
         partitions = self._touched[name]
         at_ms = self.tick() if at_ms is None else at_ms
         answer = TransactionRecord(
@@ -332,6 +344,8 @@ class Planting:
 
     def close(self) -> Path:
         """Write metadata, checkpoints and the rest; returns the directory."""
+        for producer in sorted(self.ended - self.producers) if ("__transaction_state", 0) in self.shelves else ():
+            self.transaction(f"producer-{producer}", producer, 0, TransactionState.EMPTY)
         self._write_metadata()
         ids = self._topic_ids()
         for (topic, _), shelf in self.shelves.items():

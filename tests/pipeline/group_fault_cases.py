@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from protocol.log_records import consumer_group, group, metadata, share_group, share_state, streams_group
+from protocol.log_records.consumer_group import AssignedPartitions, CurrentMember
 from protocol.log_records.share_state import RecordedBatch, ShareRecord, ShareSnapshot, ShareUpdate
 from protocol.log_records.streams_group import (
     CopartitionGroup,
@@ -120,6 +121,9 @@ OF_SHARE_GROUPS: Final[Rows] = {
         _state(t, _update(RecordedBatch(3, 3, ARCHIVED, 6))))),
     # beside the log, the metadata and the records of the group
     "share-start-beyond-end": ("share-state-invalid", _begins_beyond),
+    # as many are acknowledged as the log does not have behind the start
+    "share-count-beyond-end": ("share-state-invalid", lambda t: (
+        t.data(5), _initialized(t, 0), _state(t, _snap(start_offset=2, delivery_complete_count=4)), 2)),
     "share-leader-epoch-unknown": ("share-state-invalid", lambda t: (
         t.data(5), _initialized(t, 0), _state(t, _snap(leader_epoch=1, start_offset=2)), 2)),
     "share-partition-unknown": ("share-state-invalid", lambda t: (
@@ -184,7 +188,7 @@ def _members(t: Topic, tasks: dict[str, tuple[int, ...]], place: str = "0") -> P
     return _streams(
         t, (StreamsGroupEpoch(3, 5), ""), _topology(Subtopology("0", ("worked",))), (StreamsTargetEpoch(3), ""),
         *(each for member, current in owned.items()
-          for each in (_process(member), (StreamsCurrentMember(3, 2, 0, current), member))),
+          for each in (_process(member), (StreamsCurrentMember(3, 2, 1, current), member))),
     )  # fmt: skip
 
 
@@ -195,7 +199,7 @@ def _of_a_member(value: Any) -> Steps:
 def _ahead(t: Topic) -> set[Place]:
     """Member and assignment are ahead of their group."""
     target = _streams(t, (StreamsGroupEpoch(3), ""), _process("m"), (StreamsTargetEpoch(4), ""))
-    return {target, _streams(t, (StreamsCurrentMember(4, 2, 0), "m"))}
+    return {target, _streams(t, (StreamsCurrentMember(4, 2, 1), "m"))}
 
 
 OF_STREAMS_GROUPS: Final[Rows] = {
@@ -208,20 +212,25 @@ OF_STREAMS_GROUPS: Final[Rows] = {
     "streams-topology-epoch-back": ("group-record", _with(
         _topology(Subtopology("0", ("orders",)), epoch=2), _topology(Subtopology("0", ("orders",)), epoch=1))),
     "streams-member-state": ("group-record", _of_a_member(StreamsCurrentMember(3, 2, 77))),
-    "streams-member-epoch-negative": ("group-record", _of_a_member(StreamsCurrentMember(-3, 2, 0))),
-    "streams-previous-epoch": ("group-record", _reading(_process("a"), (StreamsCurrentMember(2, 3, 0), "a"))),
+    "streams-member-state-of-another-group": ("group-record", _of_a_member(StreamsCurrentMember(3, 2, 0))),
+    "streams-task-to-revoke-in-another-state": ("group-record", _reading(
+        _process("a"),
+        (StreamsCurrentMember(3, 2, 1, warmup_tasks_pending_revocation=(CurrentTasks("0", (0,)),)), "a"))),
+    "streams-nothing-to-revoke": ("group-state", _of_a_member(StreamsCurrentMember(3, 2, 2))),
+    "streams-member-epoch-negative": ("group-record", _of_a_member(StreamsCurrentMember(-3, 2, 1))),
+    "streams-previous-epoch": ("group-record", _reading(_process("a"), (StreamsCurrentMember(2, 3, 1), "a"))),
     "streams-task-of-a-later-epoch": ("group-record", _reading(
-        _process("a"), (StreamsCurrentMember(2, 1, 0, (CurrentTasks("0", (0,), (3,)),)), "a"))),
+        _process("a"), (StreamsCurrentMember(2, 1, 1, (CurrentTasks("0", (0,), (3,)),)), "a"))),
     "streams-task-negative": ("group-record", _reading(_process("a"), _target("a", (-7,)))),
     "streams-task-of-two": ("group-state", lambda t: _members(t, {"a": (0, 2), "b": (1, 2)})),
     "streams-task-of-nothing": ("group-state", lambda t: _members(t, {"a": (0,)}, place="5")),
     "streams-member-unknown": ("group-state", lambda t: _streams(
-        t, (StreamsGroupEpoch(3), ""), (StreamsCurrentMember(3, 2, 0), "ghost"))),
+        t, (StreamsGroupEpoch(3), ""), (StreamsCurrentMember(3, 2, 1), "ghost"))),
     "streams-member-epoch-beyond": ("group-state", _ahead),
     "streams-group-without-itself": ("group-state", _only(StreamsTopology(0))),
     "streams-task-in-two-roles": ("group-state", _reading(_process("a"), _target("a", (0,), (0,)))),
     "streams-standby-of-no-subtopology": ("group-state", _reading(
-        _process("a"), (StreamsCurrentMember(3, 2, 0, (), (CurrentTasks("7", (0,)),)), "a"))),
+        _process("a"), (StreamsCurrentMember(3, 2, 1, (), (CurrentTasks("7", (0,)),)), "a"))),
     "streams-warmup-of-no-subtopology": ("group-state", _reading(
         _process("a"), _target("a", warmup=(TargetTasks("7", (0,)),)))),
     "streams-task-beyond-partitions": ("group-state", _reading(_process("a"), _target("a", (5,)))),
@@ -249,26 +258,31 @@ def consumer(t: Topic, *records: tuple[Any, str]) -> Place:
     return t.offsets(*known, encode=consumer_group.encode)
 
 
-def owner(t: Topic, *owned: consumer_group.AssignedPartitions, epoch: int = 3, previous: int = 2) -> Place:
+def owner(t: Topic, *owned: AssignedPartitions, epoch: int = 3, previous: int = 2) -> Place:
     """A consumer group of one member, with what it owns; the place of that."""
-    current = consumer_group.CurrentMember(epoch, previous, 0, owned)
+    current = CurrentMember(epoch, previous, 0, owned)
     return consumer(t, (consumer_group.MemberMetadata(), "m"), (current, "m"))
 
 
 def _owner_of(*epochs: int) -> Steps:
     """A member in epoch 2 that owns a partition since these epochs."""
     return lambda t: (t.data(), owner(
-        t, consumer_group.AssignedPartitions(t.id, (0,), epochs), epoch=2, previous=1))  # fmt: skip
+        t, AssignedPartitions(t.id, (0,), epochs), epoch=2, previous=1))  # fmt: skip
+
+
+def _current(value: CurrentMember, instance_id: str | None = None) -> Steps:
+    """A consumer group whose only member is in this state."""
+    return lambda t: consumer(t, (consumer_group.MemberMetadata(instance_id), "m"), (value, "m"))
 
 
 def _partition_of_two(t: Topic) -> Place:
     for number in (1, 0):
         t.partition(number).data(3)
-    owned = consumer_group.AssignedPartitions(t.id, (1,))
+    owned = AssignedPartitions(t.id, (1,))
     return consumer(
         t, (consumer_group.MemberMetadata(), "a"), (consumer_group.MemberMetadata(), "b"),
-        (consumer_group.CurrentMember(3, 2, 0, (owned,)), "a"),
-        (consumer_group.CurrentMember(3, 2, 1, (), (owned,)), "b"),
+        (CurrentMember(3, 2, 0, (owned,)), "a"),
+        (CurrentMember(3, 2, 1, (), (owned,)), "b"),
     )  # fmt: skip
 
 
@@ -279,6 +293,11 @@ OF_CONSUMER_GROUPS: Final[Rows] = {
     "consumer-epoch-of-a-partition-negative": ("group-record", _owner_of(-7)),
     "consumer-previous-epoch": ("group-record", lambda t: (t.data(), owner(t, epoch=2, previous=3))),
     "consumer-previous-epoch-negative": ("group-record", lambda t: (t.data(), owner(t, epoch=2, previous=-7))),
+    "consumer-member-state-of-another-group": ("group-record", _current(CurrentMember(3, 2, 3))),
+    "consumer-partition-to-revoke-in-another-state": ("group-record", lambda t: (
+        t.data(), consumer(t, (consumer_group.MemberMetadata(), "m"), (
+            CurrentMember(3, 2, 2, (), (AssignedPartitions(t.id, (0,)),)), "m")))),
+    "consumer-nothing-to-revoke": ("group-state", _current(CurrentMember(3, 2, 1))),
     # a share group that is a streams group too
     "group-of-two-types": ("group-state", lambda t: (_share(t, t.name), _streams(t, (StreamsGroupEpoch(3), "")))),
     "classic-group-beside-a-consumer-group": ("group-state", lambda t: (
@@ -305,7 +324,23 @@ def clean_groups(where: Planting) -> None:
         _update(leader_epoch=2, start_offset=-1, snapshot_epoch=2),
     ):  # fmt: skip
         _state(queue, value, group_id="clean-share")
+    _state(queue, _snap(start_offset=2, delivery_complete_count=38), group_id="all-acknowledged")
+    _initialized(queue, 0, group_id="all-acknowledged")
     for gone in (_snap(state_epoch=7, start_offset=30), None, _snap(state_epoch=1), None):
         _state(queue, gone, group_id="deleted-share")
     _initialized(queue, 0, group_id="clean-share")
     _members(Topic(where, "clean-streams"), {"a": (0, 2), "b": (1,)})
+    clean_members(where)
+
+
+def clean_members(where: Planting) -> None:
+    """Members that revoke what they have; a static one that has left meanwhile, and the next one of its instance."""
+    tasks, partitions = (CurrentTasks("0", (0,)),), (AssignedPartitions(Topic(where, "queue").id, (0,)),)
+    _streams(
+        Topic(where, "revoking-streams"), (StreamsGroupEpoch(3, 5), ""), _topology(Subtopology("0", ("queue",))),
+        _process("m"),
+        (StreamsCurrentMember(3, 2, 2, standby_tasks_pending_revocation=tasks), "m"),
+    )  # fmt: skip
+    _current(CurrentMember(3, 2, 1, (), partitions))(Topic(where, "revoking"))
+    for epoch in (-2, 3):
+        _current(CurrentMember(epoch, -2, 1), "one")(Topic(where, f"static{epoch}"))

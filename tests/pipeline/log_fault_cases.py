@@ -62,6 +62,9 @@ OF_TRANSACTIONS: Final[Rows] = {
         finished := t.transactional(36, 1), t.coordinator("hanging", 36, State.PREPARE_ABORT, 1, version=0),
         t.coordinator("hanging", 36, State.COMPLETE_ABORT, version=0), {t.at(unknown), t.at(finished, 1)})),
     "marker-without-data": ("marker-without-data", lambda t: (t.data(), t.marker(37))),
+    # all of the transaction is there, and no coordinator ever gave out its producer id
+    "transaction-of-an-unknown-producer": ("marker-without-data", lambda t: (
+        t.transactional(t.where.stranger(670)), t.marker(670))),
     # the marker's epoch is below that of the records that it ends
     "marker-epoch": ("marker-epoch", lambda t: (
         t.transactional(38), t.marker(38), t.transactional(38, epoch=5), t.marker(38, 4))),
@@ -139,6 +142,8 @@ OF_LOGS: Final[Rows] = {
         t.data(), t.log.roll(base_offset=5), t.data(base_offset=3))),
     # the newest segment begins behind the end of the one before, and is empty
     "segment-lost-at-the-end": ("offset-hole", lambda t: (t.data(), t.log.roll(9), t.log.skip_to(9))),
+    # as far behind the base offset of its segment as no index entry reaches
+    "offset-beyond-the-range-of-a-segment": ("offset-outside-segment", lambda t: far(t, 2**31)),
     "segment-lost-in-the-middle": ("offset-hole", lambda t: (*_rolled(t), t.data(), t.log.without_segment(2))[3]),
     # the middle record is gone from a batch where no cleaner has been
     "records-lost-inside": ("records-missing", lambda t: (t.data(), t.data(drop=(1,)))),
@@ -187,6 +192,16 @@ OF_LOGS: Final[Rows] = {
         t.of(cleanup_policy="compact"), t.log.records([(b"a", b"1"), (b"b", b"2")]), t.log.records([(b"a", b"3")]),
         t.log.roll(), t.log.records([(b"a", b"4")]), t.where.cleaned(t.name, 0, 3))[1]),
 }  # fmt: skip
+
+
+def far(t: Topic, distance: int) -> int:
+    """The cleaner has left a record and another one, so far behind it that a segment just holds both, or does not."""
+    t.of(cleanup_policy="compact")
+    t.data(1)
+    at = t.data(1, base_offset=distance, at_ms=t.where.now_ms - 1, keys=[b"far"])
+    t.where.cleaned(t.name, 0, t.log.roll())
+    t.data(1)
+    return at
 
 
 def _rolled(t: Topic) -> tuple[int, ...]:

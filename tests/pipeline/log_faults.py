@@ -114,6 +114,8 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.transaction("compacted", 22, 0, State.COMPLETE_COMMIT)
     group_fault_cases.clean_groups(where)
     metadata_fault_cases.clean_metadata(where)
+    coordinator_fault_cases.clean_transactional_ids(where)
+    log_fault_cases.far(Topic(where, "as-far-as-a-segment-goes"), 2**31 - 1)
     where.stopped("orders", 0)
     where.stopped("orders", 1)
 

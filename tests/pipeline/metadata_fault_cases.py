@@ -6,11 +6,12 @@ from uuid import UUID
 from protocol.consumer_protocol import write_assignment
 from protocol.log_records import metadata
 from protocol.log_records.consumer_group import AssignedPartitions
-from tests.pipeline.batch_fault_cases import old_format
+from tests.pipeline.batch_fault_cases import old_format, wrapped
 from tests.pipeline.coordinator_fault_cases import member
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.fault_files import T0_MS, Planting
 from tests.pipeline.group_fault_cases import owner
 from tests.pipeline.planted_topic import METADATA, STATE, Place, Row, Rows, Topic
+from tests.protocol.records.test_message_set import message
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 DELETED = UUID(int=7300)
@@ -161,6 +162,7 @@ def clean_metadata(where: Planting) -> None:
     preallocated.data(3)
     preallocated.changed(".log", lambda content: content + bytes(10_000))
     old = where.shelf("of-two-formats")
-    old_format(old, 0)
-    old_format(old, 1)
+    for magic in (0, 1):
+        old_format(old, magic)
+        wrapped(old, magic, message(0 if magic else old.next_offset, 0, b"v", magic, T0_MS))
     old.data(3)

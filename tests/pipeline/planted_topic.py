@@ -127,6 +127,7 @@ class Topic:
 
     def state(self, **fields: Any) -> Place:
         """A record of the transactional id of its name, as it is."""
+        self.where.producers.add(fields["producer_id"])
         record = transaction.TransactionRecord(transactional_id=self.name, **fields)
         return self._internal(STATE, [transaction.encode(record)])
 

@@ -21,7 +21,7 @@ from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
 METADATA: Final = "__cluster_metadata-0"
 LOG: Final = f"{METADATA}/{0:020d}.log"
 BROKER: Final = metadata.RegisterBrokerRecord(
-    1, broker_epoch=4, fenced=False, log_dirs=(UUID(int=9),), incarnation_id=UUID(int=4),
+    1, broker_epoch=1, fenced=False, log_dirs=(UUID(int=109),), incarnation_id=UUID(int=4),
     features=(metadata.SupportedFeature("metadata.version", 7, 33), metadata.SupportedFeature("group.version", 0, 1)),
     end_points=(metadata.Endpoint("PLAINTEXT", "localhost", 9092),),
 )  # fmt: skip
@@ -63,7 +63,7 @@ def directory(root: Path) -> Path:
         shelf.roll()
         shelf.data(3, producer=2)
     where.close()
-    _metadata_snapshot(root).write_bytes(_as_snapshot(left))
+    _metadata_snapshot(root).write_bytes(_as_snapshot(left, VERSION, _voters(1)))
     (root / "bootstrap.checkpoint").write_bytes(snapshot([encoded(SEVEN[0])], 0))
     (root / METADATA / "quorum-state").write_text(json.dumps(QUORUM))
     return root
@@ -75,9 +75,16 @@ QUORUM: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
-def _as_snapshot(records: list[Any]) -> bytes:
-    last_ms = T0_MS + 6
-    return snapshot([encoded(each) for each in records], T0_MS + 7, last_contained_ms=last_ms, epoch=0)
+VERSION: Final = (int(ControlType.KRAFT_VERSION), struct.pack(">hhB", 0, 1, 0))
+
+
+def _voters(*ids: int) -> tuple[int, bytes]:
+    return int(ControlType.KRAFT_VOTERS), voters_value([Voter(each, UUID(int=190 + each)) for each in ids])
+
+
+def _as_snapshot(records: list[Any], *quorum: tuple[int, bytes]) -> bytes:
+    values = [encoded(each) for each in records]
+    return snapshot(values, T0_MS + 7, last_contained_ms=T0_MS + 6, epoch=0, quorum=quorum)
 
 
 def _metadata_snapshot(root: Path, end: int = 7, epoch: int = 0) -> Path:
@@ -96,11 +103,11 @@ def _text(path: str, old: str, new: str) -> Fault:
     return plant
 
 
-def _snapshot_of(change: Callable[[list[Any]], list[Any]]) -> Fault:
+def _snapshot_of(change: Callable[[list[Any]], list[Any]], *quorum: tuple[int, bytes]) -> Fault:
     def plant(root: Path) -> None:
         path = _metadata_snapshot(root)
         records = [metadata.decode(None, each) for each in snapshot_values(path.read_bytes())]
-        path.write_bytes(_as_snapshot(change(records)))
+        path.write_bytes(_as_snapshot(change(records), *quorum))
 
     return plant
 
@@ -163,18 +170,19 @@ def _leader_change_of_a_topic(root: Path) -> None:
     path.write_bytes(path.read_bytes() + leader_change_batch(1, 0, T0_MS + 10**6, base_offset=9))
 
 
-def _control(kind: ControlType, value: bytes) -> Fault:
+def _control(kind: int, value: bytes) -> Fault:
     """One control record behind the metadata log."""
     return _at_the_end(lambda base: build_batch(
-        [Record(base, T0_MS + 10**6, control_key(kind), value)], partition_leader_epoch=0, control=True))  # fmt: skip
+        [Record(base, T0_MS + 10**6, control_key(ControlType(kind)), value)], partition_leader_epoch=0, control=True,
+    ))  # fmt: skip
 
 
 def quorum_of(*voters: int) -> Fault:
     """What a leader, the first voter, writes in the beginning of its epoch (KIP-853), behind the metadata log."""
     changes: list[Fault] = [
         _at_the_end(lambda base: leader_change_batch(voters[0], 0, T0_MS + 10**6, base_offset=base, voters=voters)),
-        _control(ControlType.KRAFT_VERSION, struct.pack(">hhB", 0, 1, 0)),
-        _control(ControlType.KRAFT_VOTERS, voters_value([Voter(each, UUID(int=90 + each)) for each in voters])),
+        _control(*VERSION),
+        _control(*_voters(*voters)),
     ]
     return lambda root: [each(root) for each in changes]
 
@@ -230,9 +238,11 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "watermark-in-a-batch": ("checkpoint-offset", _text(HIGH_WATERMARK, "orders 1 9", "orders 1 8")),
     "beginning-of-a-compacted-log": (
         "compacted-start", _text("log-start-offset-checkpoint", "0\n0\n", "0\n1\ncompacted 0 2\n")),
-    "directory-id-garbled": ("meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), "xx")),
+    "directory-id-garbled": ("meta-properties", _text("meta.properties", uuid_text(UUID(int=109)), "xx")),
+    "directory-id-reserved": (
+        "meta-properties", _text("meta.properties", uuid_text(UUID(int=109)), uuid_text(UUID(int=99)))),
     "directory-id-not-registered": (
-        "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
+        "meta-properties", _text("meta.properties", uuid_text(UUID(int=109)), uuid_text(UUID(int=99_999)))),
     "node-id-of-no-broker": ("meta-properties", _text("meta.properties", "node.id=1", "node.id=7")),
     "node-id-named-as-in-version-0": ("meta-properties", _text("meta.properties", "node.id", "broker.id")),
     **{f"name-{name}": ("file-unreadable", _folder(name)) for name in ("backup", "orders-x", "-0", "orders-delete")},
@@ -280,7 +290,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     # that this metadata.version does not have
     "type-of-a-metadata-record": ("metadata-record", _appended(b"\1\x7d\0")),
     "leader-never-registered": ("metadata-record", _change(replicas=(7,), isr=(7,), leader=7)),
-    "leader-unregistered": ("metadata-record", behind(metadata.UnregisterBrokerRecord(1, 4))),
+    "leader-unregistered": ("metadata-record", behind(metadata.UnregisterBrokerRecord(1, 1))),
     "quorum-level-back": ("metadata-record", behind(
         *(metadata.FeatureLevelRecord("kraft.version", level) for level in (1, 0)))),
     "metadata-level-back": ("metadata-record", behind(metadata.FeatureLevelRecord("metadata.version", 29))),
@@ -300,9 +310,18 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "registration-epoch": (
         "metadata-record", behind(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
     "registration-of-another-state": (
-        "metadata-record", behind(metadata.BrokerRegistrationChangeRecord(1, 4, fenced=-7))),
+        "metadata-record", behind(metadata.BrokerRegistrationChangeRecord(1, 1, fenced=-7))),
     "registration-back": (
-        "metadata-record", behind(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
+        "metadata-record", behind(metadata.RegisterBrokerRecord(1, log_dirs=(UUID(int=109),)))),
+    "registration-of-a-later-epoch": ("metadata-record", behind(replace(BROKER, broker_epoch=9_000))),
+    "registration-while-it-stops": ("metadata-record", behind(
+        replace(BROKER, incarnation_id=UUID(int=6), in_controlled_shutdown=True))),
+    "registration-without-directory": ("metadata-record", behind(replace(BROKER, log_dirs=()))),
+    "registration-of-a-reserved-directory": ("metadata-record", behind(replace(BROKER, log_dirs=(UUID(int=99),)))),
+    "directory-that-was-not-registered": ("metadata-record", behind(
+        metadata.BrokerRegistrationChangeRecord(1, 1, log_dirs=(UUID(int=190),)))),
+    "snapshot-with-another-directory": ("metadata-snapshot", _snapshot_of(lambda records: [
+        replace(each, log_dirs=(UUID(int=190),)) if each == BROKER else each for each in records])),
     "registration-without-endpoint": ("metadata-record", behind(replace(BROKER, end_points=()))),
     "registration-endpoint-twice": (
         "metadata-record", behind(replace(BROKER, end_points=BROKER.end_points * 2))),
@@ -315,7 +334,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "snapshot-with-another-recovery": ("metadata-snapshot", _snapshot_of(lambda records: [
         replace(each, leader_recovery_state=1) if isinstance(each, metadata.PartitionRecord) else each
         for each in records])),
-    "leader-fenced": ("metadata-record", behind(metadata.FenceBrokerRecord(1, 4))),
+    "leader-fenced": ("metadata-record", behind(metadata.FenceBrokerRecord(1, 1))),
     "feature-level": ("metadata-record", behind(metadata.FeatureLevelRecord("group.version", 9))),
     "credential-iterations": ("metadata-record", behind(security.UserScramCredentialRecord(
         "bob", 1, b"s", b"x" * 32, b"y" * 32, 1))),
@@ -323,12 +342,14 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "credential-gone-already": (
         "metadata-record", behind(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
     "log-directory-of-another-broker": ("metadata-record", behind(replace(BROKER, broker_id=2, broker_epoch=9))),
-    "log-directory-twice": ("metadata-record", behind(replace(BROKER, broker_epoch=9, log_dirs=(UUID(int=90),) * 2))),
+    "log-directory-twice": ("metadata-record", behind(replace(BROKER, broker_epoch=9, log_dirs=(UUID(int=190),) * 2))),
     "bytes-behind-a-metadata-record": ("coordinator-record", _appended(encoded(metadata.NoOpRecord()) + b"x")),
     "leader-who-is-no-voter": ("metadata-record", _at_the_end(lambda base: leader_change_batch(
         1, 0, T0_MS + 10**6, base_offset=base, voters=(2, 3), granting=(2,)))),
     "leader-change-cut": ("metadata-record", _control(ControlType.LEADER_CHANGE, b"\0")),
-    "voters-without-one": ("metadata-record", _control(ControlType.KRAFT_VOTERS, voters_value(()))),
+    "voters-without-one": ("metadata-record", _control(*_voters())),
+    "voters-without-a-version": ("metadata-record", _control(*_voters(1))),
+    "snapshot-of-voters-without-a-version": ("metadata-snapshot", _snapshot_of(list, _voters(1))),
     "header-of-a-snapshot-in-the-log": ("metadata-record", _control(ControlType.SNAPSHOT_HEADER, bytes(11))),
     "acl-twice": ("metadata-record", behind(_ACL, _ACL)),
     "acl-of-nothing": ("metadata-record", behind(security.RemoveAccessControlEntryRecord(UUID(int=66)))),

@@ -111,7 +111,7 @@ def test_a_replica_that_lags_behind_ends_before_a_committed_offset(
 
 @pytest.mark.parametrize(
     ("registered", "expected"),
-    [((), {"partition-missing": 1}), ((9,), {"partition-missing": 1}), ((9, 77), {})],
+    [((), {"partition-missing": 1}), ((109,), {"partition-missing": 1}), ((109, 177), {})],
     ids=["unknown", "one", "two"],
 )
 def test_a_partition_may_lie_in_a_log_directory_that_is_not_here(
@@ -121,27 +121,27 @@ def test_a_partition_may_lie_in_a_log_directory_that_is_not_here(
     where = Planting(tmp_path)
     where.shelf("orders").data(3)
     where.lost.append(("orders", 1))
-    for directories in ((9,), registered):
+    for directories in ((109,), registered):
         log_dirs = tuple(UUID(int=each) for each in directories)
-        where.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
+        where.metadata_before.append(metadata.RegisterBrokerRecord(1, log_dirs=log_dirs))
     where.close()
     assert findings_of(tmp_path, "partition-missing") == expected
 
 
-@pytest.mark.parametrize("registered", [(9,), (9, 77)])
+@pytest.mark.parametrize("registered", [(109,), (109, 177)])
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_the_metadata_may_have_a_directory_of_their_own(
     tmp_path: Path, registered: tuple[int, ...], is_alone: bool
 ) -> None:
     """`metadata.log.dir` has an id that no broker registers, and none of the partitions."""
     data, quorum = Planting(tmp_path / "data"), Planting(tmp_path / "quorum")
-    for where, number in ((data, 9), (quorum, 55)):
+    for where, number in ((data, 109), (quorum, 155)):
         where.shelf("orders").data(3)
         where.properties["directory.id"] = uuid_text(UUID(int=number))
     if len(registered) > 1:
         quorum.lost.append(("orders", 1))
     log_dirs = tuple(UUID(int=each) for each in registered)
-    quorum.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
+    quorum.metadata_before.append(metadata.RegisterBrokerRecord(1, log_dirs=log_dirs))
     data.close()
     quorum.close()
     shutil.rmtree(data.root / "__cluster_metadata-0")

@@ -12,10 +12,11 @@ from pipeline.audits.metadata_files import faults
 from pipeline.audits.sidecar_files import Tree
 from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
+from protocol.records.batch import batches
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline.audited import checks_that_find
 from tests.pipeline.fault_files import Planting, topic_id_of
-from tests.pipeline.single_fault_cases import BROKER, FAULTS, METADATA, behind, directory, quorum_of
+from tests.pipeline.single_fault_cases import BROKER, FAULTS, LOG, METADATA, behind, directory, quorum_of
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
 FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
@@ -93,15 +94,26 @@ def test_a_quorum_writes_control_records_into_its_log(tmp_path: Path) -> None:
 def test_a_log_directory_may_go_to_another_broker(tmp_path: Path) -> None:
     """Once its broker has registered without it; the fault is the same registration before that."""
     root = directory(tmp_path / "data")
-    behind(metadata.BrokerRegistrationChangeRecord(1, 4, log_dirs=(UUID(int=90),)))(root)
+    more = replace(BROKER, log_dirs=(*BROKER.log_dirs, UUID(int=190)))
+    behind(more, metadata.BrokerRegistrationChangeRecord(1, 1, log_dirs=(UUID(int=190),)))(root)
     FAULTS["log-directory-of-another-broker"][1](root)
     assert checks_that_find(root, "metadata-record") == set()
+
+
+def test_a_broker_registers_at_the_offset_of_its_record_or_before(tmp_path: Path) -> None:
+    """The same incarnation keeps its epoch, even while it shuts down; another offset in the batch is the epoch, too."""
+    root = directory(tmp_path / "data")
+    end = [*batches((root / LOG).read_bytes())][-1].next_offset
+    behind(replace(BROKER, in_controlled_shutdown=True), replace(BROKER, broker_epoch=end + 1))(root)
+    assert checks_that_find(root, "metadata-record") == set()
+    behind(replace(BROKER, broker_epoch=end + 3))(root)
+    assert checks_that_find(root, "metadata-record") == {"metadata-record"}
 
 
 def test_a_leader_may_be_a_broker_that_registered_before(tmp_path: Path) -> None:
     """The fault is the same change without the registration."""
     root = directory(tmp_path / "data")
-    behind(replace(BROKER, broker_id=7, log_dirs=(UUID(int=77),), incarnation_id=UUID(int=78)))(root)
+    behind(replace(BROKER, broker_id=7, log_dirs=(UUID(int=177),), incarnation_id=UUID(int=78)))(root)
     FAULTS["leader-never-registered"][1](root)
     assert checks_that_find(root, "metadata-record") == set()
 

@@ -1,7 +1,8 @@
 -- title: a record of a consumer, share or streams group that contradicts itself or earlier ones
 -- severity: error
 -- Epochs, times and timeouts are not negative; the epochs of a group, its assignments and its topology only increase until it is deleted; a
--- member's partitions, tasks and previous epoch precede its current epoch; and a member's state is a valid one.
+-- member's partitions, tasks and previous epoch precede its current epoch; and a member's state is one that its type of group has, and
+-- that of a member with something to revoke.
 WITH entries AS (
   SELECT partition, offset, group_id, group_type, type, name, is_tombstone,
          try_cast(get_json_object(record, '$.epoch') AS INT) AS epoch,
@@ -12,6 +13,9 @@ WITH entries AS (
            coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
            each -> coalesce(each.assignment_epochs, array())))) AS epoch_of_assignment,
          try_cast(get_json_object(record, '$.state') AS INT) AS member_state,
+         coalesce(get_json_object(record, '$.partitions_pending_revocation[0]'), get_json_object(record, '$.active_tasks_pending_revocation[0]'),
+           get_json_object(record, '$.standby_tasks_pending_revocation[0]'),
+           get_json_object(record, '$.warmup_tasks_pending_revocation[0]')) IS NOT NULL AS revokes,
          least(coalesce(given.rebalance_timeout_ms, -1), coalesce(given.assignment_timestamp_ms, -1), coalesce(given.topology_epoch, -1),
            coalesce(given.validated_topology_epoch, -1), coalesce(given.stored_description_topology_epoch, -1),
            coalesce(given.failed_description_topology_epoch, -1), coalesce(array_min(flatten(transform(concat(
@@ -45,7 +49,10 @@ FROM (
     WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND previous_epoch_of_member > member_epoch THEN 'a previous member epoch beyond the current one'
     WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND epoch_of_assignment > member_epoch THEN 'a partition or task of a later epoch than its member'
     WHEN type = 'TOPOLOGY' AND epoch < previous_epoch THEN 'the topology epoch goes back'
-    WHEN type = 'CURRENT_MEMBER' AND member_state NOT IN (0, 1, 2, 3, 127) THEN 'an unknown member state' END AS what
+    WHEN type = 'CURRENT_MEMBER' AND member_state <> 127 AND (member_state < if(group_type = 'streams', 1, 0)
+      OR member_state > CASE group_type WHEN 'streams' THEN 3 WHEN 'consumer' THEN 2 ELSE 0 END) THEN 'an unknown member state'
+    WHEN type = 'CURRENT_MEMBER' AND revokes AND member_epoch > 0 AND member_state <> if(group_type = 'streams', 2, 1)
+      THEN 'something to revoke in another state' END AS what
   FROM ordered WHERE NOT is_tombstone
 )
 WHERE what IS NOT NULL

@@ -1,9 +1,10 @@
 -- title: records of a group that do not fit together
 -- severity: error
 -- The newest records of a consumer, share or streams group: a member has its own metadata and no epoch above the group's, nor do
--- assignments; no partition or active task belongs to two members at once (a share group's may); tasks belong to the group's topology and
--- to a partition of its topics, each in one role and process; the topology has each subtopology and source once and is the one that the
--- group's topics were validated for; and the group has one type, and no classic group has its name.
+-- assignments, and one that revokes has something to revoke; no partition or active task belongs to two members at once (a share group's
+-- may); tasks belong to the group's topology and to a partition of its topics, each in one role and process; the topology has each
+-- subtopology and source once and is the one that the group's topics were validated for; and the group has one type, and no classic group
+-- has its name.
 WITH groups AS (SELECT group_id, group_type, epoch FROM group_states WHERE type = 'GROUP_METADATA'),
 topologies AS (
   SELECT partition, offset, group_id, group_type, type, name, epoch, from_json(record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING,
@@ -25,10 +26,17 @@ found AS (
     WHEN groups.group_id IS NULL THEN 'a group without its own record'
     WHEN each.assignment_epoch > groups.epoch THEN 'an assignment epoch beyond that of the group'
     WHEN each.type = 'CURRENT_MEMBER' AND each.member_epoch > groups.epoch THEN 'a member epoch beyond that of the group'
-    WHEN each.type IN ('CURRENT_MEMBER', 'TARGET_MEMBER') AND members.name IS NULL THEN 'an unknown member' END AS what
+    WHEN each.type IN ('CURRENT_MEMBER', 'TARGET_MEMBER') AND members.name IS NULL THEN 'an unknown member'
+    -- a static member that leaves keeps its state, and the next one of its instance takes it over
+    WHEN each.type = 'CURRENT_MEMBER' AND members.instance_id IS NULL AND each.member_epoch > 0
+      AND try_cast(get_json_object(each.record, '$.state') AS INT) = CASE each.group_type WHEN 'streams' THEN 2 WHEN 'consumer' THEN 1 END
+      AND coalesce(get_json_object(each.record, '$.partitions_pending_revocation[0]'), get_json_object(each.record, '$.active_tasks_pending_revocation[0]'),
+        get_json_object(each.record, '$.standby_tasks_pending_revocation[0]'),
+        get_json_object(each.record, '$.warmup_tasks_pending_revocation[0]')) IS NULL THEN 'a member that revokes nothing' END AS what
   FROM group_states each
   LEFT JOIN groups ON groups.group_id = each.group_id AND groups.group_type = each.group_type
-  LEFT JOIN (SELECT group_id, group_type, name FROM group_states WHERE type = 'MEMBER_METADATA') members
+  LEFT JOIN (SELECT group_id, group_type, name, get_json_object(record, '$.instance_id') AS instance_id
+             FROM group_states WHERE type = 'MEMBER_METADATA') members
     ON members.group_id = each.group_id AND members.group_type = each.group_type AND members.name = each.name
   WHERE each.type NOT IN ('STATE_PARTITIONS', 'REGULAR_EXPRESSION', 'PARTITION_METADATA')
   UNION ALL

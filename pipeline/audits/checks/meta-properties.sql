@@ -19,7 +19,7 @@ UNION ALL SELECT directory, 'cluster.id', cluster_id FROM identities WHERE coale
 UNION ALL SELECT directory, 'node.id', node_id FROM identities WHERE try_cast(node_id AS INT) IS NULL
 UNION ALL SELECT directory, 'directory.id', directory_id FROM identities
   WHERE (same_id > 1 AND directory_id IS NOT NULL) OR NOT regexp_like(directory_id, '^[A-Za-z0-9_-]{22}$')
-    OR regexp_like(directory_id, '^A{20}[AB][A-Za-z0-9_-]$')
+    OR regexp_like(directory_id, '^A{20}[A-Y][A-Za-z0-9_-]$')
 UNION ALL SELECT directory, 'node.id', node_id FROM identities WHERE try_cast(node_id AS INT) < 0
 UNION ALL SELECT DISTINCT directory, 'the file is missing', CAST(NULL AS STRING) FROM checkpoints
   WHERE directory NOT IN (SELECT directory FROM brokers)

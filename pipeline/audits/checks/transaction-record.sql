@@ -2,11 +2,17 @@
 -- severity: error
 -- A transactional id has a producer, an epoch that only increases, and a timeout; an ongoing transaction has partitions, a completed one
 -- has none, and it began before its last change. A producer id belongs to one transactional id. The partitions belong to a topic that
--- exists or existed.
+-- exists or existed. The next producer id is that of an ended transaction whose epochs are exhausted (KIP-890), the previous one that of
+-- an earlier record.
 WITH entries AS (
-  SELECT *, lag(transaction_producer_id) OVER each AS previous_id, lag(transaction_producer_epoch) OVER each AS previous_epoch,
+  SELECT state_transactions.*, cleaned_to, lag(transaction_producer_id) OVER each AS previous_id,
+         lag(transaction_producer_epoch) OVER each AS previous_epoch, lag(previous_producer_id) OVER each AS previous_of_previous,
+         lag(offset) OVER each AS previous_offset,
          min_by(transactional_id, offset) OVER (PARTITION BY transaction_producer_id) AS owner
-  FROM state_transactions WHERE NOT is_tombstone
+  FROM state_transactions
+  LEFT JOIN (SELECT partition AS cleaned_partition, max(cleaned_to) AS cleaned_to FROM partitions WHERE topic = '__transaction_state' GROUP BY partition)
+    ON cleaned_partition = state_transactions.partition
+  WHERE NOT is_tombstone
   WINDOW each AS (PARTITION BY transactional_id ORDER BY offset)
 )
 SELECT '__transaction_state' AS topic, partition, offset, transactional_id, state, transaction_producer_id AS producer_id,
@@ -18,6 +24,9 @@ WHERE transaction_producer_id < 0 OR transaction_producer_epoch < 0 OR timeout_m
   OR (state = 'Ongoing' AND (coalesce(size(partitions), 0) <= 0 OR start_ms > last_update_ms OR start_ms < 0))
   OR (state IN ('Empty', 'CompleteCommit', 'CompleteAbort') AND size(partitions) > 0)
   OR owner <> transactional_id
+  OR (next_producer_id >= 0 AND (state NOT IN ('PrepareCommit', 'PrepareAbort') OR transaction_producer_epoch < 32766))
+  OR (previous_offset >= cleaned_to AND previous_producer_id >= 0 AND previous_producer_id <> transaction_producer_id
+    AND previous_producer_id <> previous_id AND previous_producer_id <> coalesce(previous_of_previous, -1))
 UNION ALL
 SELECT '__transaction_state', state_partition, state_offset, transactional_id, state, producer_id, producer_epoch, NULL, timeout_ms,
        start_ms, last_update_ms, NULL

@@ -8,7 +8,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from protocol.records.compression import Codec
 from protocol.records.conversion import messages_of_batches
-from protocol.records.errors import BatchDamagedError, UnreadableCompressionError
+from protocol.records.errors import BatchDamagedError, MalformedRecordsError, UnreadableCompressionError
 from protocol.records.message_set import read_messages
 from protocol.records.old_lz4 import with_true_checksum, with_wrong_checksum
 from protocol.records.records import Record, build_batch
@@ -126,6 +126,17 @@ def test_lengths_that_do_not_add_up_are_reported() -> None:
     damaged = struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
     with pytest.raises(BatchDamagedError):
         list(read_messages(damaged))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [(), (message(0, 1, gzipped(message(0, 0, b"v"))),), (message(0, 0, b"v"), message(1, 0, b"v", 0))],
+    ids=["none", "compressed", "of another format"],
+)
+def test_what_a_compressed_message_may_not_hold_is_reported(inner: tuple[bytes, ...]) -> None:
+    """A broker refuses it with INVALID_RECORD, and a consumer that reads it fails (DeepRecordsIterator)."""
+    with pytest.raises(MalformedRecordsError):
+        list(read_messages(message(1, 1, gzipped(*inner))))
 
 
 def test_unreadable_compression_is_reported() -> None:
