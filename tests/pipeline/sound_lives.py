@@ -211,9 +211,9 @@ def transactions(cluster: ReleaseCluster) -> None:
 def is_stable(cluster: ReleaseCluster, name: str) -> bool:
     """Return whether no transaction is open in the topic's partitions.
 
-    One that is aborted while a broker of 4.3 or 4.4 starts may lose its markers, which is no sound life: until the
-    broker is unfenced, partitions have no leader, and `KRaftMetadataCache.getPartitionLeaderEndpoint` answers as for
-    deleted ones.
+    One that ends while a broker starts may lose its markers, which is no sound life: until the broker is unfenced,
+    partitions have no leader, and `KRaftMetadataCache.getPartitionLeaderEndpoint` answers as for deleted ones. So may
+    one of 2.8 whose markers were due when it was killed.
     """
     ends, admin = [], administrator(cluster)
     for level in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
@@ -237,6 +237,7 @@ def compaction(cluster: ReleaseCluster) -> None:
         write(cluster, "kept", 100, compression_type=CODECS[turn])
         begin(producer, "both")
         (producer.abort_transaction if turn == 1 else producer.commit_transaction)(PATIENCE_S)
+    until(lambda: is_stable(cluster, "both"), "the markers", PATIENCE_S)
     cluster.stop(clean=False)
     cluster.start()
     write(cluster, "both", 200)
