@@ -3,12 +3,23 @@
 import sys
 import threading
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import pytest
 
 from understudy.exam import driver as module
-from understudy.exam.driver import PATIENCE_S, UNTIMED_S, Driver, DriverHang, DriverProblem, patience_s
+from understudy.exam.driver import (
+    BEAT_S,
+    PATIENCE_S,
+    STARVED_S,
+    UNTIMED_S,
+    Driver,
+    DriverHang,
+    DriverProblem,
+    Starved,
+    patience_s,
+)
 from understudy.exam.runner import PLAYS
 
 LIBRARIES_CONNECT_S = 30.0
@@ -40,6 +51,19 @@ def test_a_missing_answer_is_named_with_the_time(monkeypatch: pytest.MonkeyPatch
             driver.call("hello", protocol=1)
         with pytest.raises(DriverHang, match=r"^poll was not answered within 0\.25 s$"):
             driver.call("poll", consumer="c", timeout_ms=200)
+
+
+@pytest.mark.parametrize(("late_s", "starved"), [(0.0, False), (STARVED_S / 3 + 0.1, True)])
+def test_a_wait_whose_beats_are_late_proves_no_hang(
+    monkeypatch: pytest.MonkeyPatch, late_s: float, starved: bool
+) -> None:
+    """On a machine without time for the exam itself; three beats on a clock of the test."""
+    monkeypatch.setattr(module, "UNTIMED_S", 3 * (BEAT_S + late_s))
+    clock = count(0.0, BEAT_S + late_s)
+    with Driver(SILENT, clock_s=lambda: next(clock)) as driver:
+        with pytest.raises(DriverHang) as hang:
+            driver.call("hello", protocol=1)
+        assert isinstance(hang.value, Starved) is starved
 
 
 def test_a_driver_that_does_not_read_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ import queue
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -26,6 +27,10 @@ LAST_LINES, SHOWN_LINES, SHOWN_CHARACTERS = 20, 6, 200
 
 Ours: what identifies an error, and fits below a verdict.
 """
+BEAT_S: Final = 0.05
+"""The beat of a wait for an answer: ours, short beside STARVED_S, and costs nothing."""
+STARVED_S: Final = 1.0
+"""By how much the beats of a wait are late in sum, from which a hang proves nothing: ours; 0.1 s on an idle machine."""
 ENDED_S: Final = 1.0
 """How long to read after the driver's end. A child outside its process group may keep the pipe open."""
 
@@ -36,6 +41,10 @@ class DriverProblem(Exception):
 
 class DriverHang(DriverProblem):
     """No answer arrived in time."""
+
+
+class Starved(DriverHang):
+    """No answer arrived in time, and the machine had no time for the exam either: it may not be the library."""
 
 
 class NotStarted(DriverProblem):
@@ -103,8 +112,11 @@ class AnyDriver(Protocol):
 class Driver:
     """A running driver. Leaving it as a context manager ends the process and its children."""
 
-    def __init__(self, command: Sequence[str], patience: float = 1.0) -> None:
+    def __init__(
+        self, command: Sequence[str], patience: float = 1.0, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         """Start it. `patience`: how long to wait for answers, in multiples of the usual time."""
+        self._clock_s = clock_s
         self.command, self.patience = list(command), patience
         self.log: list[str] = []
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -151,7 +163,7 @@ class Driver:
             NotSupported: the library does not support it.
             DriverProblem: the driver has ended, or wrote something other than an answer.
             DriverHang: the command was not read, or no answer arrived, within PATIENCE_S beyond its timeout, or
-                UNTIMED_S if it has none.
+                UNTIMED_S if it has none; Starved, if the machine had no time for the exam meanwhile.
         """
         self._number += 1
         line = json.dumps({"id": self._number, "command": command, **fields}, ensure_ascii=False)
@@ -195,11 +207,27 @@ class Driver:
         finally:
             late.cancel()
 
+    def _line(self, command: str, limit_s: float) -> str | None:
+        """Return the next line on stdout, None at its end.
+
+        The wait is cut into beats: how late each of them ends is how long the machine had no time for the exam.
+        """
+        began = beat = self._clock_s()
+        late_s = 0.0
+        while (left_s := began + limit_s - beat) > 0:
+            wait_s = min(BEAT_S, left_s)
+            with contextlib.suppress(queue.Empty):
+                return self._lines.get(timeout=wait_s)
+            now = self._clock_s()
+            late_s += max(now - beat - wait_s, 0)
+            beat = now
+        text = f"{command} was not answered within {limit_s:g} s"
+        if late_s > STARVED_S:
+            raise Starved(f"{text}, in which the exam itself was late by {late_s:.1f} s")
+        raise DriverHang(text)
+
     def _answer(self, command: str, limit_s: float) -> Mapping[str, Any]:
-        try:
-            line = self._lines.get(timeout=limit_s)
-        except queue.Empty:
-            raise DriverHang(f"{command} was not answered within {limit_s:g} s") from None
+        line = self._line(command, limit_s)
         if line is None:
             raise DriverProblem(f"the driver ended during {command}{self._end_of_log()}")
         try:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from understudy.errors import UnderstudyError
-from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError, NotStarted
+from understudy.exam.driver import AnyDriver, DriverHang, DriverProblem, LibraryError, NotStarted, Starved
 from understudy.exam.exercise import TOPICS, Exercise, NotExercised, value_of
 from understudy.exam.random import steps
 from understudy.exam.random.administration import Administrator
@@ -157,10 +157,13 @@ class Play:
 
     @contextmanager
     def _watched(self, what: str, name: str) -> Iterator[None]:
-        """Write down that a call did not return, or that the driver ended. Raises Ended; NotStarted is passed on."""
+        """Write down that a call did not return, or that the driver ended.
+
+        Raises Ended; NotStarted and Starved are passed on, since they are no finding.
+        """
         try:
             yield
-        except NotStarted:
+        except (NotStarted, Starved):
             raise
         except DriverHang as error:
             self.history.write("hung", name or "driver", call=f"{what}: {error}")

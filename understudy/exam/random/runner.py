@@ -3,12 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any, Final
 
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
 from understudy.exam import wire
-from understudy.exam.driver import AnyDriver, NotSupported
+from understudy.exam.driver import AnyDriver, NotSupported, Starved
 from understudy.exam.exercise import TOPICS, Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.random import files, oracle, shrink
@@ -25,6 +26,8 @@ DIAGRAM: Final = 60
 """Requests in a diagram: two screens."""
 PLAYS: Final = 5
 """How often a schedule with a finding is played in total: arbitrary, to separate rare findings from constant ones."""
+STARVED_PLAYS: Final = 3
+"""How often a schedule is played at most for one play in which the machine had time for it: ours."""
 TIMEOUT_MS: Final = 4_000  # arbitrary: two request timeouts
 SETTINGS: Final = {
     **OPTIONS["settings"],
@@ -49,6 +52,8 @@ class RandomRunner(Runner):
         """Id of a scenario -> its schedule."""
         self.findings: dict[str, dict[str, Any]] = {}
         """Id of a scenario with a finding -> the document of its file."""
+        self.starved: Counter[int] = Counter()
+        """Seed -> plays that were repeated, since the machine had no time for them."""
 
     def scenario(self, schedule: Schedule, name: str) -> Scenario:
         """Return a schedule as a scenario of the exam."""
@@ -63,11 +68,19 @@ class RandomRunner(Runner):
         return [self.scenario(each, f"random/{each.seed}") for each in schedules if each is not None]
 
     def played(self, cluster: Cluster, schedule: Schedule) -> Played:
-        """Play a schedule once on a new cluster.
+        """Play a schedule once on a new cluster; again, if the machine had no time for it.
 
         Raises:
             NotSupported: the driver refuses a command of its capabilities.
+            Starved: the machine had no time for it, in each of STARVED_PLAYS plays.
         """
+        for _ in range(STARVED_PLAYS - 1):
+            with suppress(Starved):
+                return self._played_once(cluster, schedule)
+            self.starved[schedule.seed] += 1
+        return self._played_once(cluster, schedule)
+
+    def _played_once(self, cluster: Cluster, schedule: Schedule) -> Played:
         cluster.reset(disconnect=True)
         driver = self.driver()
         exercise = Exercise(cluster, driver, timeout_ms=self.timeout_ms)
@@ -98,6 +111,9 @@ class RandomRunner(Runner):
             return Result(scenario, Verdict.NOT_SUPPORTED, str(reason))
         except NotExercised as reason:
             return Result(scenario, Verdict.NOT_EXERCISED, str(reason))
+        except Starved as hang:
+            problem = f"the machine had no time for it in {STARVED_PLAYS} plays: {hang}"
+            return Result(scenario, Verdict.NOT_EXERCISED, problem, seconds=time.monotonic() - began)
         if not first.findings:
             return Result(scenario, Verdict.PASS, seconds=time.monotonic() - began)
         shown, count, plays = self._repeated(cluster, schedule, first)
@@ -105,26 +121,38 @@ class RandomRunner(Runner):
             check = shown.findings[0].check
 
             def finds(part: Schedule) -> bool:
-                return not self._ended.is_set() and self.played(cluster, part).has(check)
+                return not self._ended.is_set() and self._played_or_nothing(cluster, part).has(check)
 
             fewer = shrink.shrunk(schedule, count / plays, finds, clock_s=time.monotonic)
-            again = Played([]) if len(fewer.steps) == len(schedule.steps) else self.played(cluster, fewer)
+            is_same = len(fewer.steps) == len(schedule.steps)
+            again = Played([]) if is_same else self._played_or_nothing(cluster, fewer)
             if again.has(check):
                 schedule = fewer
                 shown, count, plays = self._repeated(cluster, schedule, again.first(check))
         problem = f"in {count} of {plays} plays: {shown.findings[0]}"
-        verdict = Verdict.FAIL if count > 1 or plays == 1 else Verdict.FLAKY
+        verdict = Verdict.FAIL if count > 1 or self.plays == 1 else Verdict.FLAKY
         self.findings[scenario.id] = files.document(schedule, problem, shown)
-        lines = (*(f"also {each}" for each in shown.findings[1:]), *schedule.lines(), *shown.evidence)
+        starved = self.starved[schedule.seed]
+        more = [f"also {each}" for each in shown.findings[1:]]
+        more += [f"not counted, as the machine had no time for them: {starved} plays"] if starved else []
+        lines = (*more, *schedule.lines(), *shown.evidence)
         return Result(scenario, verdict, problem, lines, time.monotonic() - began, plays)
+
+    def _played_or_nothing(self, cluster: Cluster, schedule: Schedule) -> Played:
+        """Play a schedule; if the machine has no time for it, nothing is found."""
+        try:
+            return self.played(cluster, schedule)
+        except Starved:
+            return Played([])
 
     def _repeated(self, cluster: Cluster, schedule: Schedule, first: Played) -> tuple[Played, int, int]:
         """Play again; return the play with its most frequent finding first, how often that occurred, and the plays."""
         counts = Counter({each.check for each in first.findings})
         plays = 1
-        while plays < self.plays and not self._ended.is_set():
-            counts.update({each.check for each in self.played(cluster, schedule).findings})
-            plays += 1
+        with suppress(Starved):  # fewer plays, and their number is in the result
+            while plays < self.plays and not self._ended.is_set():
+                counts.update({each.check for each in self.played(cluster, schedule).findings})
+                plays += 1
         check = max(
             (each.check for each in first.findings), key=lambda check: (not check.startswith(WIRE), counts[check])
         )
