@@ -14,8 +14,9 @@ import pytest
 from protocol import features
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy.client import Cluster
+from understudy.exam import codes
 from understudy.exam.command import main
-from understudy.exam.driver import CallError, Driver, LibraryError, NotStarted
+from understudy.exam.driver import CallError, Driver, LibraryError, NotStarted, Starved
 from understudy.exam.random import faults, files, oracle, play, shrink
 from understudy.exam.random.draw import CASTS, NEEDS, drawn, needs_of
 from understudy.exam.random.faults import FAULTS
@@ -93,6 +94,30 @@ def test_a_driver_that_does_not_start_is_no_finding(random_cluster: Cluster) -> 
     (result,) = runner.run([runner.scenario(of_seed(HONEST_SEED), "random/20")]).results
     assert (result.verdict, next(starts)) == (Verdict.NOT_EXERCISED, 4)
     assert "hello was not answered" in result.problem
+
+
+@pytest.mark.parametrize(("starved", "verdict", "starts"), [(2, Verdict.PASS, 3), (9, Verdict.NOT_EXERCISED, 3)])
+def test_a_play_without_time_for_it_is_repeated(
+    random_cluster: Cluster, starved: int, verdict: Verdict, starts: int
+) -> None:
+    """A call that does not return on a starved machine is no finding; three such plays prove nothing."""
+    started = count(1)
+
+    class Slow(InProcess):
+        def __init__(self) -> None:
+            super().__init__()
+            self.is_slow = next(started) <= starved
+
+        def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+            if self.is_slow and command == "flush":
+                raise Starved("flush was not answered within 14 s")
+            return super().call(command, **fields)
+
+    schedule = steps({"idempotent-1": {"role": "idempotent", "topic": "t"}}, SENT_WITH_KEY)
+    runner = RandomRunner(Slow, plays=1)
+    result = runner.judge(random_cluster, runner.scenario(schedule, "random/0"), CAPABILITIES)
+    assert (result.verdict, next(started) - 1, runner.findings) == (verdict, starts, {})
+    assert ("flush was not answered" in result.problem) is (verdict is not Verdict.PASS)
 
 
 def test_a_planted_fault_is_found_saved_and_played_again(
@@ -347,6 +372,7 @@ def test_a_library_gets_no_option_that_it_does_not_declare(option: str, need: st
 
 KNOWS = {
     ("Produce", "TRANSACTION_ABORTABLE"): features.produce_knows_abortable,
+    ("InitProducerId", "PRODUCER_FENCED"): features.init_producer_id_knows_fencing,
     ("EndTxn", "PRODUCER_FENCED"): features.end_txn_knows_fencing,
     ("TxnOffsetCommit", "TRANSACTION_ABORTABLE"): features.txn_offset_commit_knows_abortable,
     ("TxnOffsetCommit", "COORDINATOR_LOAD_IN_PROGRESS"): features.txn_offset_commit_knows_loading,
@@ -361,16 +387,19 @@ def test_a_code_is_returned_only_in_versions_that_have_it() -> None:
     about = faults.About(sorted(faults.CODES), {"t": 1}, (), ("transactional-1",))
     refusing = [line for line in FAULTS if "refused" in line.name]
     drawn_versions = {
-        (verb["arguments"]["api"], verb["arguments"].get("error")): verb["arguments"].get("versions", [0])
+        (verb["arguments"]["api"], verb["arguments"].get("error")): verb["arguments"].get("versions")
         for seed in range(2_000)
         for line in refusing
         for verb in line.draw(Random(seed), about) or ()
     }
-    assert faults.SINCE.keys() | KNOWS.keys() <= drawn_versions.keys()
+    assert {each: versions for each, versions in drawn_versions.items() if versions} == {
+        each: [since, codes.NEWEST] for each, since in codes.SINCE.items() if each in drawn_versions
+    }
+    assert ("EndTxn", "TRANSACTION_ABORTABLE") in drawn_versions
     for each, knows in KNOWS.items():
-        first = drawn_versions[each][0]
+        first = codes.SINCE[each]
         assert (knows(first), knows(first - 1)) == (True, False), each
-    assert drawn_versions["EndTxn", "INVALID_TXN_STATE"] == [0]
+    assert codes.BEFORE.keys() <= KNOWS.keys()
 
 
 def test_a_schedule_is_read_back() -> None:

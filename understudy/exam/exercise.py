@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Unpack
 from understudy.client import Cluster
 from understudy.client.steering import Fault
 from understudy.errors import ControlError
-from understudy.exam import wire, witnesses
+from understudy.exam import codes, wire, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverProblem, LibraryError, library_error
 from understudy.exam.level import Level
 from understudy.options import FaultOptions, JournalQuery
@@ -106,15 +106,15 @@ class Producer:
         self.sent: list[Outcome] = []
 
     def send(
-        self, values: Iterable[str], *, topic: str = "t", partition: int = 0, keys: Sequence[str] | None = None
+        self, values: Iterable[str | None], *, topic: str = "t", partition: int = 0, keys: Sequence[str] | None = None
     ) -> None:
         """Pass records to the library."""
         first = len(self.sent)
-        self.sent += [Outcome(value, topic, partition) for value in values]
         records = [
-            {"id": first + i, "partition": partition, "key": keys[i] if keys else None, "value": outcome.value}
-            for i, outcome in enumerate(self.sent[first:])
+            {"id": first + i, "partition": partition, "key": keys[i] if keys else None, "value": value}
+            for i, value in enumerate(values)
         ]
+        self.sent += [Outcome(str(each["value"] or ""), topic, partition) for each in records]
         self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
 
     def flush(self, timeout_ms: int | None = None) -> int:
@@ -251,6 +251,8 @@ class Exercise:
     cluster: Cluster
     driver: AnyDriver
     faults: list[Fault] = field(default_factory=list)
+    older: dict[str, Fault] = field(default_factory=dict)
+    """Id of a fault -> the one for requests of versions that do not have its error code."""
     clients: list[wire.Client] = field(default_factory=list)
     timeout_ms: int = TIMEOUT_MS
     """How long a scenario waits for something that must happen."""
@@ -309,12 +311,28 @@ class Exercise:
         return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
 
     def fault(self, **options: Unpack[FaultOptions]) -> Fault:
-        """Add a fault; unless a request matches it, the scenario counts as not exercised."""
+        """Add a fault; unless a request matches it, the scenario counts as not exercised.
+
+        An error code is returned in versions that have it, and in older ones what a broker answers instead, if there is
+        a code for the same state: then a request that matches either counts.
+        """
+        refusal = options.get("api", ""), str(options.get("error", ""))
+        since = None if "versions" in options else codes.SINCE.get(refusal)
+        older: FaultOptions = {**options}
+        if since is not None:
+            options["versions"] = [since, codes.NEWEST]
         fault = self.cluster.faults.add(**options)
+        if since is not None and refusal in codes.BEFORE:
+            older["versions"], older["error"] = [0, since - 1], codes.BEFORE[refusal]
+            self.older[fault.id] = self.cluster.faults.add(**older)
         self.faults.append(fault)
         return fault
 
-    def write(self, values: Sequence[str], *, topic: str = "t", partition: int = 0) -> None:
+    def hits(self, fault: Fault) -> int:
+        """Return how many requests a fault has matched, in all versions."""
+        return fault.hits() + (self.older[fault.id].hits() if fault.id in self.older else 0)
+
+    def write(self, values: Sequence[str | None], *, topic: str = "t", partition: int = 0) -> None:
         """Write records without the library."""
         self.cluster.topics[topic].write(*({"value": value, "partition": partition} for value in values))
 
@@ -371,15 +389,14 @@ class Exercise:
 
     def met(self, *, every_fault: bool = True) -> bool:
         """Return whether requests have matched all faults, or any of them."""
-        hits = [bool(fault.show().hits) for fault in self.faults]
+        hits = [bool(self.hits(fault)) for fault in self.faults]
         return all(hits) or (not every_fault and any(hits))
 
     def require_exercised(self, *, every_fault: bool = True) -> None:
         """Raise NotExercised unless every fault has matched a request, or any of them, depending on `every_fault`."""
-        states = [fault.show() for fault in self.faults]
-        unmet = [state for state in states if not state.hits]
-        if unmet and (every_fault or len(unmet) == len(states)):
-            raise NotExercised(f"no request met the fault {unmet[0].match}")
+        unmet = [fault for fault in self.faults if not self.hits(fault)]
+        if unmet and (every_fault or len(unmet) == len(self.faults)):
+            raise NotExercised(f"no request met the fault {unmet[0].show().match}")
 
     def require_read(self, consumer: Consumer, values: Iterable[str]) -> None:
         """Require that the consumer has read each of these values; it may have read others, or some again."""

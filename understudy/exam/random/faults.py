@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from understudy.exam import codes
+
 BROKERS: Final = (1, 2, 3)
 LASTS_MS: Final = (300, 700, 1_200, 2_000)
 """How long a fault lasts: then a timer ends it, even if a call of the library still waits.
@@ -107,32 +109,6 @@ AFTER: Final[Mapping[str, Sequence[str]]] = {
     "CreateTopics": ("REQUEST_TIMED_OUT",),
 }
 """API -> codes that a broker may return although the request was processed."""
-SINCE: Final[Mapping[tuple[str, str], int]] = {
-    ("Produce", "TRANSACTION_ABORTABLE"): 11,
-    ("EndTxn", "PRODUCER_FENCED"): 2,
-    ("EndTxn", "TRANSACTION_ABORTABLE"): 4,
-    ("TxnOffsetCommit", "COORDINATOR_LOAD_IN_PROGRESS"): 2,
-    ("TxnOffsetCommit", "UNKNOWN_MEMBER_ID"): 3,
-    ("TxnOffsetCommit", "ILLEGAL_GENERATION"): 3,
-    ("TxnOffsetCommit", "TRANSACTION_ABORTABLE"): 4,
-    ("Fetch", "FETCH_SESSION_ID_NOT_FOUND"): 7,
-    ("Fetch", "FENCED_LEADER_EPOCH"): 9,
-    ("Fetch", "UNKNOWN_LEADER_EPOCH"): 9,
-    ("Fetch", "OFFSET_NOT_AVAILABLE"): 11,
-    ("ListOffsets", "FENCED_LEADER_EPOCH"): 4,
-    ("ListOffsets", "OFFSET_NOT_AVAILABLE"): 5,
-    ("OffsetForLeaderEpoch", "FENCED_LEADER_EPOCH"): 2,
-    ("OffsetForLeaderEpoch", "UNKNOWN_LEADER_EPOCH"): 2,
-    ("OffsetFetch", "UNSTABLE_OFFSET_COMMIT"): 7,
-    ("CreateTopics", "THROTTLING_QUOTA_EXCEEDED"): 6,
-}
-"""API and code -> the first version whose requests a broker may answer with it; without a line: each version.
-
-The fault leaves requests of older versions alone, as their libraries cannot know the code.
-"""
-ANY_NEWER: Final = 2**15 - 1
-"""Versions are int16."""
-
 
 MET_BY: Final[Mapping[str, Sequence[str]]] = {
     "Produce": ("send",),
@@ -199,9 +175,9 @@ class Line:
 
 
 def _fault(**arguments: Any) -> list[Verb]:
-    since = SINCE.get((arguments["api"], arguments.get("error", "")))
+    since = codes.SINCE.get((arguments["api"], arguments.get("error", "")))
     if since is not None:
-        arguments["versions"] = [since, ANY_NEWER]
+        arguments["versions"] = [since, codes.NEWEST]
     return [{"verb": "faults add", "arguments": arguments}]
 
 

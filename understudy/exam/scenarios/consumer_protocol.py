@@ -15,7 +15,7 @@ from understudy.exam.scenarios.groups import (
     check_shared,
     committed,
 )
-from understudy.exam.scenarios.values import LOOK_S, SOON_S, next_broker, numbered, since
+from understudy.exam.scenarios.values import LOOK_S, SOON_S, next_broker, numbered
 
 NEEDS = "consumer consumer_protocol"
 COMMITS = f"{NEEDS} commit_offsets"
@@ -278,7 +278,7 @@ def offsetfetch_stale_member_epoch(exercise: Exercise) -> None:
     error = first.commit()
     exercise.require(error is None, f"the commit failed: {error}")
     first.close()
-    exercise.fault(api="OffsetFetch", versions=since(9), error="STALE_MEMBER_EPOCH")
+    exercise.fault(api="OffsetFetch", error="STALE_MEMBER_EPOCH")
     exercise.write(numbered(10, "b"))
     second = member(exercise)
     second.poll_for(10)

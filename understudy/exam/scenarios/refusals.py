@@ -4,6 +4,7 @@ The classes are those of the response handlers of Kafka's own clients. Most of t
 broker is rarely in; other modules bring about the states themselves.
 """
 
+from understudy.exam import codes
 from understudy.exam.driver import CallError
 from understudy.exam.exercise import Exercise, Violation
 from understudy.exam.level import Level
@@ -17,7 +18,6 @@ from understudy.exam.scenarios.values import (
     MOST_ATTEMPTS,
     TRANSACTION_DELIVERY_MS,
     numbered,
-    since,
 )
 
 FINAL = "Reports the error, and does not report the record as written."
@@ -95,7 +95,7 @@ for _code in ("REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"):
 
 def concurrent_transactions(exercise: Exercise) -> None:
     """Refuse the first records of a transaction twice; only versions since KIP-890 get this code."""
-    exercise.fault(api="Produce", versions=since(12), error="CONCURRENT_TRANSACTIONS", times=2)
+    exercise.fault(api="Produce", error="CONCURRENT_TRANSACTIONS", times=2)
     transactions.check_committed(exercise)
 
 
@@ -135,7 +135,7 @@ for _code in ("OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "PRODUCE
 
     scenario(
         f"transactions/record-{slug(_code)}",
-        f"A record of the transaction is refused with {_code}",
+        f"A record of the transaction is refused with {codes.in_words('Produce', _code)}",
         rule="TransactionManager.handleFailedBatch; KIP-588; KIP-890",
         needs=transactions.NEEDS,
         correct="The commit fails, and nothing of the transaction is visible.",
@@ -160,7 +160,7 @@ for _code in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE", 
 
     scenario(
         f"transactions/end-refused-{slug(_code)}",
-        f"EndTxn is refused with {_code}, and the transaction stays open",
+        f"EndTxn is refused with {codes.in_words('EndTxn', _code)}, and the transaction stays open",
         rule="TransactionManager.EndTxnHandler",
         needs=transactions.NEEDS,
         correct="Reports that the commit failed.",
@@ -184,7 +184,7 @@ for _code in ("PRODUCER_FENCED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "CLUST
 
     scenario(
         f"transactions/init-refused-{slug(_code)}",
-        f"InitProducerId is refused with {_code}",
+        f"InitProducerId is refused with {codes.in_words('InitProducerId', _code)}",
         rule="TransactionManager.InitProducerIdHandler",
         needs=transactions.NEEDS,
         correct="Reports the error, and writes nothing.",
@@ -222,7 +222,7 @@ for _code in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "
 
     scenario(
         f"transactions/offsets-{slug(_code)}",
-        f"TxnOffsetCommit is refused with {_code}",
+        f"TxnOffsetCommit is refused with {codes.in_words('TxnOffsetCommit', _code)}",
         rule="TransactionManager.TxnOffsetCommitHandler; KIP-447",
         needs=transactions.COPY,
         correct="Reports the error: the transaction can only be aborted.",
@@ -240,7 +240,7 @@ for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NO
 
     scenario(
         f"transactions/offsets-{slug(_code)}",
-        f"TxnOffsetCommit is answered with {_code} once",
+        f"TxnOffsetCommit is answered with {codes.in_words('TxnOffsetCommit', _code)} once",
         rule="TransactionManager.TxnOffsetCommitHandler",
         needs=transactions.COPY,
         correct="Looks up the group's coordinator and repeats the request.",
@@ -381,7 +381,7 @@ for _code in ("OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILAB
 
     def _list_offsets_refused(exercise: Exercise, code: str = _code) -> None:
         exercise.write(numbered(5))
-        exercise.fault(api="ListOffsets", error=code, versions=since(1), times=2)
+        exercise.fault(api="ListOffsets", error=code, times=2)
         consumer = exercise.consumer(offset_reset="earliest")
         consumer.assign(BEYOND)
         until = exercise.deadline()
@@ -393,7 +393,7 @@ for _code in ("OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILAB
 
     scenario(
         f"consumers/list-offsets-{slug(_code)}",
-        f"ListOffsets is answered with {_code} twice",
+        f"ListOffsets is answered with {codes.in_words('ListOffsets', _code)} twice",
         rule="OffsetFetcherUtils",
         needs="consumer offset_reset",
         correct="Repeats the request until the leader knows the offset.",

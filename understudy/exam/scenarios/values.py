@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from understudy.exam import codes
 from understudy.exam.exercise import BROKERS, TOPICS
 
 MANY: Final = range(TOPICS["many"])
@@ -44,8 +45,8 @@ def numbered(count: int, prefix: str = "r") -> list[str]:
 
 
 def since(version: int) -> list[int]:
-    """Return the versions for a fault that needs a field or an error code of this version; none is above 99."""
-    return [version, 99]
+    """Return the versions for a fault that needs a field of this version."""
+    return [version, codes.NEWEST]
 
 
 def next_broker(broker: int) -> int:
