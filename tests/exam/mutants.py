@@ -285,6 +285,16 @@ FORESEEN = {
     "groups/topic-created-later": "never-asks-again-for-topics",
     "groups/partitions-are-added": "never-counts-partitions",
 }
+TEN = {
+    "produce/null-values": "writes-null-values-as-empty",
+    "consumers/null-values": "null-values-are-empty",
+    "consumers/compacted-tail": "counts-the-last-record",
+    "consumers/topic-created-again": "keeps-topic-ids",
+    "idempotence/unknown-producer-id-of-one-partition": "bumps-for-one-partition",
+    "idempotence/late-answer": "waits-no-longer",
+    "transactions/offsets-only": "offsets-are-nothing",
+    "groups/partitions-return": "returns-to-former-positions",
+}
 ANSWERED = {
     "produce/request-timed-out": "take Produce REQUEST_TIMED_OUT as NONE",
     "produce/not-enough-replicas-after-append": "take Produce NOT_ENOUGH_REPLICAS_AFTER_APPEND as NONE",
@@ -313,7 +323,7 @@ FAMILIES = {
     "groups/refused-offsetfetch-": "OffsetFetch",
     "consumers/": "Fetch",
 }
-MUTANTS |= SHAPES | PLANNED_LATER | ANSWERED_LATER | STATES | FORESEEN | ANSWERED
+MUTANTS |= SHAPES | PLANNED_LATER | ANSWERED_LATER | STATES | FORESEEN | TEN | ANSWERED
 for _name in (
     SCENARIOS.keys() - MUTANTS.keys()
 ):  # the families of scenarios/refusals.py: the code is taken for a success
@@ -330,5 +340,6 @@ FURTHER = (
     ("sasl/wrong-password", "retries-refused-passwords", "SHOULD"),
     ("produce/silent-broker", "never-times-out", "SHOULD"),
     ("produce/plain", "base-offset-for-all", "MUST"),
+    ("transactions/commit", "adds-partitions-once", "MUST"),
 )
 """Second mutations of a scenario, which break another of its checks; how binding that one is."""

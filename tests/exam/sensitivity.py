@@ -3,16 +3,18 @@
     python -m tests.exam.sensitivity --seeds 60 --most 20 --jobs 4 --sample 60 --out docs/inside/random-exam.md
 
 Each fault that the scripted exam finds plays seeds in which it has an effect, until one leads to a finding; the honest
-client plays all of them. About four seconds a seed and job: a night for all faults. A sample is drawn from a seed, so
-that it is the same each time.
+client plays all of them. About four seconds a seed and job: a night for all faults. They are in an order that is drawn
+from a seed, so that the first of them are a sample, and the same each time.
 """
 
 # ruff: noqa: T201 -- a program
 
 import argparse
 import json
+import math
 import queue
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +48,7 @@ ROLES: Final = {
 }
 """Area of the exam -> the roles of random schedules in which its faults can have an effect."""
 LIMIT_S: Final = 90.0
+HANG: Final = "history-hang"
 SAMPLED_BY: Final = 44
 OUTSIDE: Final = {"telemetry": "client metrics", "rebootstrap": "new addresses", "truncation": "truncated logs"}
 """Areas of the exam of which random schedules have no step or fault."""
@@ -89,7 +92,7 @@ def first_finding(
             findings = limited(partial(runner.played, cluster, schedule), LIMIT_S).findings
             again = limited(partial(runner.played, cluster, schedule), LIMIT_S) if findings else None
         except TimeoutError:
-            return seed, played, "history-hang"
+            return seed, played, HANG
         repeated = [each.check for each in findings if again is not None and again.has(each.check)]
         if repeated:
             return seed, played, repeated[0]
@@ -110,23 +113,31 @@ def observe(cluster: Cluster, seeds: Sequence[int]) -> tuple[Observed, list[str]
     return observed, problems
 
 
-def search(table: Sequence[tuple[Fault, Sequence[int]]], jobs: int) -> list[Row]:
-    """Look for each fault in its seeds; a driver that hangs is left behind with its cluster."""
+def search(table: Sequence[tuple[Fault, Sequence[int]]], jobs: int, until: float) -> list[Row]:
+    """Look for each fault in its seeds, for as long as there is time; a driver that hangs keeps its cluster."""
     clusters: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
+    opening = threading.Lock()
 
-    def look(each: tuple[Fault, Sequence[int]]) -> Row:
+    def another() -> Cluster:
+        with opening:
+            return opened.enter_context(RandomRunner(InProcess).opened())
+
+    def look(each: tuple[Fault, Sequence[int]]) -> Row | None:
+        if time.monotonic() > until:
+            return None
         fault, seeds = each
         cluster = clusters.get()
         seed, played, check = first_finding(cluster, lambda: InProcess(fault.mutation), seeds)
-        clusters.put(cluster)
+        clusters.put(another() if check == HANG else cluster)
         row = Row(fault.kind, fault.mutation, seed, played, check)
         print(row.line(), flush=True)
         return row
 
     with ExitStack() as opened, ThreadPoolExecutor(jobs) as pool:
         for _ in range(jobs):
-            clusters.put(opened.enter_context(RandomRunner(InProcess).opened()))
-        return sorted(pool.map(look, table), key=lambda row: (row.kind, row.mutation))
+            clusters.put(another())
+        rows = [row for row in pool.map(look, table) if row is not None]
+    return sorted(rows, key=lambda row: (row.kind, row.mutation))
 
 
 def seeds_of(observed: Observed, fault: Fault, seeds: Sequence[int]) -> list[int]:
@@ -188,6 +199,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=20, help="seeds for each fault")
     parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--sample", type=int, metavar="N", help=f"N of the faults, drawn with seed {SAMPLED_BY}")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin with no fault after this time")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     server_path.enter()
@@ -197,12 +209,13 @@ def main() -> None:
         observed, problems = observe(cluster, seeds)
     print(*problems, sep="\n")
     table = planted(observed, seeds, arguments.most)
-    sample = table if arguments.sample is None else random.Random(SAMPLED_BY).sample(table, arguments.sample)
+    sample = random.Random(SAMPLED_BY).sample(table, arguments.sample or len(table))
+    rows = search(sample, arguments.jobs, began + 60 * arguments.minutes)
     honest = (
-        f"{len(sample)} of {len(table)} faults, drawn with seed {SAMPLED_BY}, played at most {arguments.most} of "
+        f"{len(rows)} of {len(table)} faults, drawn with seed {SAMPLED_BY}, played at most {arguments.most} of "
         f"{len(seeds)} seeds each. The honest client played each once, with {len(problems) or 'no'} findings."
     )
-    text = page(search(sample, arguments.jobs), honest, time.monotonic() - began)
+    text = page(rows, honest, time.monotonic() - began)
     print(text)
     if arguments.out is not None:
         before, _, rest = arguments.out.read_text(encoding="utf-8").partition(BEGIN)

@@ -12,8 +12,9 @@ from tests.exam.faults import CODES, Fault
 from tests.exam.reference import consumer, consumer_protocol, share_consumer
 from tests.exam.reference.driver import InProcess
 from tests.exam.reference.planted import Planted
+from tests.exam.reference.producer import ReferenceProducer
 from understudy.client import Cluster, start
-from understudy.exam import exercise, wire, witnesses
+from understudy.exam import codes, exercise, wire, witnesses
 from understudy.exam.level import Level
 from understudy.exam.runner import OPTIONS, Runner
 from understudy.exam.scenario import SCENARIOS
@@ -64,6 +65,32 @@ def test_the_wire_shows_the_request_that_broke_the_rule(
     assert verdict in {Verdict.FAIL, Verdict.NON_STRICT}
     assert problem.startswith("request ")
     assert api in evidence[0]
+
+
+@pytest.mark.parametrize(("version", "code"), [(12, "TRANSACTION_ABORTABLE"), (10, "INVALID_TXN_STATE")])
+def test_an_older_client_gets_the_code_of_its_version(
+    exam_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, version: int, code: str
+) -> None:
+    """Kafka answers TRANSACTION_ABORTABLE since Produce 11; the scenario returned it in each version."""
+    monkeypatch.setattr(ReferenceProducer, "_version", lambda _self: version)
+    runner = Runner(InProcess, timeout_ms=TIMEOUT_MS)
+    assert runner.play(exam_cluster, SCENARIOS["transactions/record-transaction-abortable"])[0] is Verdict.PASS
+    topics = [
+        each for entry in exam_cluster.journal.find(api="Produce") for each in (entry.response or {})["responses"]
+    ]
+    refused = {each["error_code"] for topic in topics if topic["name"] == "u" for each in topic["partition_responses"]}
+    assert refused == {code}
+
+
+def test_a_code_that_no_broker_returns_in_a_version_is_no_verdict(
+    exam_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client sends EndTxn 4; the code is that of the next version here, and has none before it."""
+    monkeypatch.setitem(codes.SINCE, ("EndTxn", "TRANSACTION_ABORTABLE"), 5)
+    runner = Runner(lambda: InProcess("adds-partitions-once"), timeout_ms=TIMEOUT_MS)
+    name = "transactions/end-refused-transaction-abortable"
+    verdict, problem, _ = runner.play(exam_cluster, SCENARIOS[name])
+    assert (verdict, "no request met the fault" in problem) == (Verdict.NOT_EXERCISED, True)
 
 
 def test_a_client_with_many_faults_does_not_pass(exam_cluster: Cluster) -> None:

@@ -45,7 +45,7 @@ BEFORE: Final[Mapping[tuple[str, str], str]] = {
 """API and code -> what a broker answers in the same state in the versions before; without a line: no such state."""
 
 
-def in_words(api: str, code: str) -> str:
+def described(api: str, code: str) -> str:
     """Return a code, and what a broker answers in older versions of the API, for the title of a scenario."""
     since, before = SINCE.get((api, code)), BEFORE.get((api, code))
     return code if before is None else f"{code} (before version {since}, {before})"

@@ -19,6 +19,7 @@ CAPABILITIES: Final = MappingProxyType(
         "transactions": "producers with a transactional id",
         "send_offsets": "adds a consumer's positions to a transaction, with the group's generation (KIP-447)",
         "compression": "gzip, snappy, lz4 and zstd; `unsupported` for a codec that the library does not have",
+        "null_values": "records whose value is null, sent and read apart from those with an empty one",
         "consumer": "reads assigned partitions from given offsets",
         "read_committed": "consumers with isolation.level=read_committed",
         "offset_reset": "consumers without a valid offset begin at auto.offset.reset, or report an error",
@@ -106,7 +107,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
         "send": Command(
             "Hand records to the library; return without waiting for their outcome.",
-            {"producer": "string", "topic": "string", "records": "list of {id, partition, value, key or null}"},
+            {"producer": "string", "topic": "string", "records": "list of {id, partition, value or null, key or null}"},
             {},
             "producer",
         ),
@@ -163,7 +164,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "poll": Command(
             "Return what has arrived, after waiting at most this long for a first record; the position is after them.",
             {"consumer": "string", "timeout_ms": "integer"},
-            {"records": "list of {topic, partition, offset, key, value}", "errors": "list of errors"},
+            {"records": "list of {topic, partition, offset, key or null, value or null}", "errors": "list of errors"},
             "consumer",
             {"max_records": "integer"},
         ),
@@ -228,8 +229,8 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
 _KINDS: Final = {"string": "string", "integer": "integer", "boolean": "boolean"}
 _ROW: Final[Mapping[str, Mapping[str, Any]]] = {
     **{name: {"type": "integer"} for name in ("id", "partition", "offset")},
-    **{name: {"type": "string"} for name in ("topic", "value")},
-    "key": {"type": ["string", "null"]},
+    "topic": {"type": "string"},
+    **{name: {"type": ["string", "null"]} for name in ("key", "value")},
     "error": {"$ref": "#/$defs/error"},
 }
 """What the rows in lists have."""

@@ -65,7 +65,7 @@ class Driver(Administrator, Base):
     version = str(confluent_kafka.libversion()[0])
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "reassign", "resubscribe", "max_records", "compression",
+        "reassign", "resubscribe", "max_records", "compression", "null_values",
         "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "auto_commit", "share_groups",
         "admin",
         *SECURED,

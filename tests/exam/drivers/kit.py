@@ -88,7 +88,7 @@ def expiry(token: str) -> float:
 
 PURE_PYTHON = (
     "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-    "reassign", "resubscribe", "max_records", "compression",
+    "reassign", "resubscribe", "max_records", "compression", "null_values",
     "groups", "assignment", "static_members", "commit_offsets", "auto_commit", "admin",
     *SECURED,
 )  # fmt: skip

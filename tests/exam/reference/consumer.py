@@ -4,6 +4,7 @@ import contextlib
 import struct
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -62,11 +63,14 @@ class ReferenceConsumer:
         self.topics: list[str] = []
         self.epochs: dict[Place, int] = {}
         self.confirmed: dict[Place, int] = {}
+        self.first_ids: dict[str, uuid.UUID] = {}
         self.member_id, self.generation = "", -1
         self.next_heartbeat = 0.0
         self.errors: list[Refused] = []
         self.stopped = False
         self.revoked: dict[Place, int] = {}
+        self.formerly: dict[Place, int] = {}
+        """Partition -> the position at which it was last lost."""
         self.joining = threading.Thread(target=self._try_to_join)  # not started yet
         self.join_errors: list[Refused] = []
         self.shared: dict[str, int] = {}
@@ -153,10 +157,11 @@ class ReferenceConsumer:
         epoch = self.network.leader_epochs.get(place, -1)
         fetch_partition = FetchPartition(partition, self.positions[place], 1_000_000, current_leader_epoch=epoch)
         committed = bool(self._isolation())
-        request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [fetch_partition])], 0, -1)
+        version, fetch_topic = self._fetch_topic(topic, fetch_partition)
+        request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [fetch_topic], 0, -1)
         try:
             address = self.network.leader(topic, partition, deadline)
-            answer = self.network.ask(address, ApiKey.FETCH, 12, request)
+            answer = self.network.ask(address, ApiKey.FETCH, version, request)
         except Lost as error:
             if "gives-up-when-lost" in self.mutations:
                 raise Refused("other", None, str(error)) from error
@@ -176,6 +181,13 @@ class ReferenceConsumer:
             return []
         assert fetched is not None
         return self._records(place, fetched, committed)
+
+    def _fetch_topic(self, topic: str, partition: FetchPartition) -> tuple[int, FetchTopic]:
+        """Return a version, and the topic by name, or since version 13 by id."""
+        if "keeps-topic-ids" not in self.mutations:
+            return 12, FetchTopic(topic, [partition])
+        known = self.first_ids.setdefault(topic, self.network.topic_ids[topic])
+        return 13, FetchTopic("", [partition], known)
 
     def _isolation(self) -> int:
         return int(self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations)
@@ -283,14 +295,14 @@ class ReferenceConsumer:
                     record_json(
                         (*place, self._offset(batch, index, record)),
                         self._key(record),
-                        record.value,
+                        self._value(record),
                         record.timestamp_ms,
                         record.headers,
                     )
                     for index, record in enumerate(read_records(batch))
                     if record.offset >= self.positions[place] or "delivers-whole-batches" in self.mutations
                 ]
-            self.ahead[place] = max(self.positions[place], batch.next_offset)
+            self.ahead[place] = max(self.positions[place], self._after(batch))
             self.epochs[place] = batch.partition_leader_epoch
         return records
 
@@ -314,6 +326,14 @@ class ReferenceConsumer:
         if "empty-keys-are-none" in self.mutations:
             return record.key or None
         return None if "forgets-keys" in self.mutations else record.key
+
+    def _value(self, record: Record) -> bytes | None:
+        return record.value or b"" if "null-values-are-empty" in self.mutations else record.value
+
+    def _after(self, batch: RecordBatch) -> int:
+        """Return the offset after a batch: its last records may have been compacted away."""
+        offsets = [each.offset for each in read_records(batch)]
+        return offsets[-1] + 1 if offsets and "counts-the-last-record" in self.mutations else batch.next_offset
 
     def _offset(self, batch: RecordBatch, index: int, record: Record) -> int:
         if "cuts-off-offsets" in self.mutations:
@@ -455,6 +475,9 @@ class ReferenceConsumer:
         self.revoked = {place: offset for place, offset in former.items() if place not in places}
         if "keeps-positions-when-removed" in self.mutations:
             committed |= former
+        if "returns-to-former-positions" in self.mutations:
+            committed |= {place: offset for place, offset in self.formerly.items() if place not in former}
+        self.formerly |= self.revoked
         self._discard(lambda _place: "keeps-revoked-records" not in self.mutations)
         for place in places:
             self._start(place, committed.get(place, -1))

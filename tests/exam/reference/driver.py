@@ -23,7 +23,7 @@ class ReferenceDriver(kit.Base):
     library, version = "reference", "1"
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "groups", "assignment",
+        "groups", "assignment", "null_values",
         "commit_offsets", "consumer_protocol", "admin", "reassign",
         "resubscribe", "max_records", "static_members", "auto_commit", "compression",
         "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "share_groups",

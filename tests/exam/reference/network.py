@@ -6,6 +6,7 @@ import select
 import struct
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,8 @@ RETRIABLE = frozenset(
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
 
@@ -103,6 +106,7 @@ class Network:
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.partitions: dict[str, int] = {}
         """Topic -> how many partitions its metadata last had."""
+        self.topic_ids: dict[str, uuid.UUID] = {}
         self.coordinators: dict[tuple[int, str], str] = {}
         self.planted = Planted(mutations)
         self.never = threading.Event()
@@ -125,7 +129,10 @@ class Network:
                 raise Lost(str(error)) from error
             raise Refused("fatal", error.code, str(error)) from error
         except (Closed, OSError, ValueError, IndexError, struct.error) as error:
-            self.disconnect(address)
+            if isinstance(error, TimeoutError) and "waits-no-longer" in self.mutations and address in self.wires:
+                self.wires[address].requests.pending.clear()
+            else:
+                self.disconnect(address)
             raise Lost(str(error)) from error
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         self.quiet_until[address] = time.monotonic() + throttle_ms / 1000
@@ -135,7 +142,7 @@ class Network:
 
     def _connected(self, address: str) -> Wire:
         if address not in self.wires:
-            kind = Trusting if "trusts-any-answer" in self.mutations else Wire
+            kind = Wire if {"trusts-any-answer", "waits-no-longer"}.isdisjoint(self.mutations) else Trusting
             kind = Hasty if "reads-once-per-frame" in self.mutations else kind
             wire = kind(address, self.client_id, self.patience_s)
             try:
@@ -205,6 +212,7 @@ class Network:
             self.nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
             (metadata,) = answer.topics
             self.partitions[topic] = len(metadata.partitions)
+            self.topic_ids[topic] = metadata.topic_id
             for each in metadata.partitions:
                 if each.leader_id in self.nodes:
                     self.leaders[topic, each.partition_index] = each.leader_id

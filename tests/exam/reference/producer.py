@@ -8,6 +8,7 @@ from typing import Any
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -49,6 +50,7 @@ class ReferenceProducer:
         self.failed: Refused | None = None
         self.fatal: Refused | None = None
         self.used = False
+        self.added: set[tuple[str, int]] = set()
 
     def deadline(self, timeout_ms: int) -> float:
         """From now on."""
@@ -150,6 +152,7 @@ class ReferenceProducer:
         if id(batch) in self.early:
             return self.early.pop(id(batch))
         together = [batch, *self._companions(address, batch)]
+        self._add_partitions(together)
         answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(together), patience_s)
         answered = [
             ((topic.name, each.index), each) for topic in answer.responses for each in topic.partition_responses
@@ -164,6 +167,25 @@ class ReferenceProducer:
         if (batch.topic, batch.partition) not in answers:
             raise Lost("no partition in the answer")
         return answers[batch.topic, batch.partition]
+
+    def _add_partitions(self, batches: Sequence[Batch]) -> None:
+        """Add partitions to the transaction, as before KIP-890. Raises Refused."""
+        if "adds-partitions-once" not in self.mutations or not self.options["transactional_id"]:
+            return
+        name, deadline = self.options["transactional_id"], self.deadline(self.options["delivery_timeout_ms"])
+        for topic, partition in sorted({(each.topic, each.partition) for each in batches} - self.added):
+            places = [AddPartitionsToTxnTopic(topic, [partition])]
+            request = AddPartitionsToTxnRequest(name, self.producer_id, self.epoch, places)
+            code = ErrorCode.CONCURRENT_TRANSACTIONS
+            while code in RETRIABLE:
+                answer = self.network.ask_coordinator(
+                    TRANSACTION, name, ApiKey.ADD_PARTITIONS_TO_TXN, 3, request, deadline
+                )
+                code = answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+                self.network.pause(deadline)
+            if code is not ErrorCode.NONE:
+                raise Refused("abortable", code, code.name)
+            self.added.add((topic, partition))
 
     def _companions(self, address: str, batch: Batch) -> list[Batch]:
         """The first batches in the queue for other partitions of the same broker, numbered."""
@@ -198,9 +220,7 @@ class ReferenceProducer:
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER and "duplicate-is-error" not in self.mutations:
             return -1
         if code is ErrorCode.UNKNOWN_PRODUCER_ID and self.options["transactional_id"] is None:
-            if "keeps-unknown-producer-id" not in self.mutations:
-                self.initialize(deadline)
-            self.sequences.clear()
+            self._after_unknown_id(batch, deadline)
             self._number(batch)
             return None
         if code in RETRIABLE and "gives-up-on-errors" not in self.mutations:
@@ -211,6 +231,16 @@ class ReferenceProducer:
         if code in FENCED:
             self.fatal = Refused(kind, code, code.name)
         raise Refused(kind, code, code.name)
+
+    def _after_unknown_id(self, batch: Batch, deadline: float) -> None:
+        """Begin again with sequence 0 in each partition, under another producer id or epoch (KIP-360)."""
+        if "bumps-for-one-partition" in self.mutations:
+            self.epoch += 1
+            del self.sequences[batch.topic, batch.partition]
+            return
+        if "keeps-unknown-producer-id" not in self.mutations:
+            self.initialize(deadline)
+        self.sequences.clear()
 
     def _prepare_again(self, batch: Batch) -> None:
         if "new-sequence-after-error" in self.mutations:
@@ -231,6 +261,8 @@ class ReferenceProducer:
         self.sequences[place] = batch.sequence + len(batch.records)
 
     def _version(self) -> int:
+        if "adds-partitions-once" in self.mutations:
+            return 11
         return 12 if self.options["transactional_id"] else 9
 
     def _request(self, batches: Sequence[Batch]) -> ProduceRequest:
@@ -244,7 +276,7 @@ class ReferenceProducer:
     def _written(self, batch: Batch) -> bytearray:
         now_ms = int(time.time() * 1000)
         records = [
-            Record(index, now_ms, self._key(record["key"]), record["value"].encode())
+            Record(index, now_ms, self._key(record["key"]), self._value(record["value"]))
             for index, record in enumerate(batch.records)
         ]
         known = self.producer_id >= 0 and "writes-without-producer-id" not in self.mutations
@@ -261,6 +293,11 @@ class ReferenceProducer:
         if key is None or (not key and "writes-empty-keys-as-none" in self.mutations):
             return None
         return key.encode()
+
+    def _value(self, value: str | None) -> bytes | None:
+        if value is None:
+            return b"" if "writes-null-values-as-empty" in self.mutations else None
+        return value.encode()
 
     # --- producer ids and transactions -------------------------------------------------------------------------------
 
@@ -321,7 +358,8 @@ class ReferenceProducer:
             self.network.ask(address, ApiKey.END_TXN, 5, request)
             self.sequences.clear()
             return
-        answer = self.network.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, 5, request, deadline)
+        version = 4 if "adds-partitions-once" in self.mutations else 5
+        answer = self.network.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, version, request, deadline)
         code = answer.error_code
         if code in FENCED:
             self.fatal = Refused("other" if "fencing-is-not-fatal" in self.mutations else "fatal", code, code.name)
@@ -339,7 +377,7 @@ class ReferenceProducer:
         """Commit offsets within the transaction. Raises Refused."""
         if "forgets-offsets" in self.mutations:
             return
-        self.used = True
+        self.used = "offsets-are-nothing" not in self.mutations
         if "forgets-its-membership" in self.mutations:
             generation, member_id = -1, ""
         places: dict[str, list[TxnOffsetCommitRequestPartition]] = {}

@@ -6,9 +6,10 @@ from control_api.fault_actions import Disconnect, Error
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import BEYOND, COLLECT_MS, PROBE_MS, next_broker, numbered, since
+from understudy.exam.scenarios.values import BEYOND, COLLECT_MS, PROBE_MS, next_broker, numbered
 
 NEEDS = "consumer"
+OWN_TOPIC = "made"
 SKIPPED = "Records are skipped or read twice."
 AGAIN = "Repeats the request from the same offset."
 
@@ -172,7 +173,7 @@ def silent_broker(exercise: Exercise) -> None:
 for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH"):
 
     def _session_lost(exercise: Exercise, code: str = _session_code) -> None:
-        exercise.fault(api="Fetch", versions=since(7), error=code, skip=1)
+        exercise.fault(api="Fetch", error=code, skip=1)
         read_twenty(exercise)
 
     _slug = _session_code.lower().replace("_", "-")
@@ -315,6 +316,34 @@ def check_no_reset(exercise: Exercise, offset: int) -> None:
             break
     exercise.require(not consumer.read, f"read {consumer.values()} without an offset to begin at")
     exercise.require(bool(consumer.errors), "no error was reported")
+
+
+@scenario(
+    "consumers/topic-created-again",
+    "The topic is deleted, and created again under the same name",
+    rule="KIP-516: a topic has another id than an earlier one of its name",
+    needs="consumer offset_reset",
+    steers="topics",
+    level=Level.SHOULD,
+    correct="Asks for its metadata again, and reads records of the new topic, or reports the error.",
+    loss="A consumer that reads nothing until it is restarted.",
+)
+def topic_created_again(exercise: Exercise) -> None:
+    """Write to the new topic until a record is read: the consumer's position may be beyond its first ones."""
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1)
+    exercise.write(numbered(5), topic=OWN_TOPIC)
+    consumer = exercise.consumer(offset_reset="earliest")
+    consumer.assign(0, topic=OWN_TOPIC)
+    consumer.poll_for(5)
+    exercise.require(consumer.values() == numbered(5), f"read {consumer.values()}")
+    exercise.cluster.topics[OWN_TOPIC].delete()
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1)
+    until = exercise.deadline()
+    while "again" not in consumer.values() and not consumer.errors and not exercise.past(until):
+        exercise.write(["again"], topic=OWN_TOPIC)
+        consumer.poll(PROBE_MS)
+    seen = "again" in consumer.values() or bool(consumer.errors)
+    exercise.require(seen, "nothing of the new topic was read, and no error was reported", Level.SHOULD)
 
 
 @scenario(

@@ -326,6 +326,40 @@ def heartbeats(exercise: Exercise) -> None:
 
 
 @scenario(
+    "groups/partitions-return",
+    "A second member reads on in its partitions and leaves, and they return to the first one",
+    rule="ConsumerCoordinator.onJoinComplete: positions are the committed offsets",
+    needs=f"{COMMITS} assignment",
+    correct="Reads on at the committed offsets, not at its former positions.",
+    loss="Records that another member has read are read again.",
+)
+def partitions_return(exercise: Exercise) -> None:
+    """Let the second member commit what it has read."""
+    for partition in MANY:
+        exercise.write(numbered(3, f"p{partition}-"), topic="many", partition=partition)
+    first = member(exercise, "many")
+    first.poll_for(9)
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    second = member(exercise, "many")
+    check_shared(exercise, (first, second))
+    share = second.partitions()
+    for partition in share:
+        exercise.write(numbered(3, f"p{partition}-later"), topic="many", partition=partition)
+    second.poll_for(3 * len(share))
+    error = second.commit()
+    exercise.require_situation(error is None and second.partitions() == share, "the group was rebalanced again")
+    second.close()
+    for partition in share:
+        exercise.write([f"p{partition}-last"], topic="many", partition=partition)
+    before = len(first.read)
+    first.poll_for(before + len(share))
+    first.poll_quietly()
+    read = sorted(first.values()[before:])
+    exercise.require(read == sorted(f"p{each}-last" for each in share), f"the first member then read {read}")
+
+
+@scenario(
     "groups/leaves-when-closed",
     "A member closes",
     rule="KafkaConsumer.close; groups A.9",

@@ -5,10 +5,10 @@ from typing import Any
 from control_api.fault_actions import Disconnect, Error
 from understudy.client.steering import Fault
 from understudy.exam.driver import CallError
-from understudy.exam.exercise import Exercise, NotExercised, Producer, Violation
+from understudy.exam.exercise import REQUEST_TIMEOUT_MS, Exercise, NotExercised, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.values import OUTCOME_MS, SHORT, next_broker, numbered
+from understudy.exam.scenarios.values import MANY, OUTCOME_MS, SHORT, next_broker, numbered
 
 NEEDS = "producer idempotence"
 TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."
@@ -140,6 +140,20 @@ def three_answers_lost(exercise: Exercise) -> None:
 def answer_too_late(exercise: Exercise) -> None:
     """Never send it on the first connection."""
     exercise.fault(api="Produce", apply_then={"drop": True})
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/late-answer",
+    "The response arrives half a second after the request timeout, and others follow",
+    rule="KIP-98; NetworkClient: a connection on which a request timed out is closed",
+    needs=NEEDS,
+    correct="Repeats the batch on another connection: the late response is that of no other request.",
+    loss="Records that are reported with the outcome of others.",
+)
+def late_answer(exercise: Exercise) -> None:
+    """Delay it on its connection, behind which the next responses would come; their offsets differ."""
+    exercise.fault(api="Produce", delay_ms=REQUEST_TIMEOUT_MS + 500, where="after")
     check_exactly_once(exercise)
 
 
@@ -345,3 +359,29 @@ def unknown_producer_id(exercise: Exercise) -> None:
     exercise.require_once_in_order(producer)
     exercise.require_sequences(producer)
     exercise.require_log_sequences()
+
+
+@scenario(
+    "idempotence/unknown-producer-id-of-one-partition",
+    "UNKNOWN_PRODUCER_ID for one of three partitions",
+    rule="KIP-360; TransactionManager.bumpIdempotentProducerEpoch: KAFKA-12152",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Starts with sequence 0 in each partition once it uses the new epoch or producer id there.",
+    loss="A producer that can no longer write to the other partitions.",
+)
+def unknown_producer_id_of_one_partition(exercise: Exercise) -> None:
+    """Write to each partition before, at and after the error."""
+    producer = exercise.producer(idempotent=True)
+    for name in ("a", "b", "c"):
+        if name == "b":
+            exercise.fault(api="Produce", topic="many", partition=1, error="UNKNOWN_PRODUCER_ID")
+        for partition in MANY:
+            producer.send(numbered(3, f"{name}{partition}-"), topic="many", partition=partition)
+        producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    for partition in MANY:
+        exercise.require_once_in_order(producer, "many", partition)
+        exercise.require_log_sequences("many", partition)
+    exercise.require_sequences(producer)

@@ -135,7 +135,7 @@ for _code in ("OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "PRODUCE
 
     scenario(
         f"transactions/record-{slug(_code)}",
-        f"A record of the transaction is refused with {codes.in_words('Produce', _code)}",
+        f"A record of the transaction is refused with {codes.described('Produce', _code)}",
         rule="TransactionManager.handleFailedBatch; KIP-588; KIP-890",
         needs=transactions.NEEDS,
         correct="The commit fails, and nothing of the transaction is visible.",
@@ -160,7 +160,7 @@ for _code in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE", 
 
     scenario(
         f"transactions/end-refused-{slug(_code)}",
-        f"EndTxn is refused with {codes.in_words('EndTxn', _code)}, and the transaction stays open",
+        f"EndTxn is refused with {codes.described('EndTxn', _code)}, and the transaction stays open",
         rule="TransactionManager.EndTxnHandler",
         needs=transactions.NEEDS,
         correct="Reports that the commit failed.",
@@ -184,7 +184,7 @@ for _code in ("PRODUCER_FENCED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "CLUST
 
     scenario(
         f"transactions/init-refused-{slug(_code)}",
-        f"InitProducerId is refused with {codes.in_words('InitProducerId', _code)}",
+        f"InitProducerId is refused with {codes.described('InitProducerId', _code)}",
         rule="TransactionManager.InitProducerIdHandler",
         needs=transactions.NEEDS,
         correct="Reports the error, and writes nothing.",
@@ -222,7 +222,7 @@ for _code in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "
 
     scenario(
         f"transactions/offsets-{slug(_code)}",
-        f"TxnOffsetCommit is refused with {codes.in_words('TxnOffsetCommit', _code)}",
+        f"TxnOffsetCommit is refused with {codes.described('TxnOffsetCommit', _code)}",
         rule="TransactionManager.TxnOffsetCommitHandler; KIP-447",
         needs=transactions.COPY,
         correct="Reports the error: the transaction can only be aborted.",
@@ -240,7 +240,7 @@ for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NO
 
     scenario(
         f"transactions/offsets-{slug(_code)}",
-        f"TxnOffsetCommit is answered with {codes.in_words('TxnOffsetCommit', _code)} once",
+        f"TxnOffsetCommit is answered with {codes.described('TxnOffsetCommit', _code)} once",
         rule="TransactionManager.TxnOffsetCommitHandler",
         needs=transactions.COPY,
         correct="Looks up the group's coordinator and repeats the request.",
@@ -393,7 +393,7 @@ for _code in ("OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILAB
 
     scenario(
         f"consumers/list-offsets-{slug(_code)}",
-        f"ListOffsets is answered with {codes.in_words('ListOffsets', _code)} twice",
+        f"ListOffsets is answered with {codes.described('ListOffsets', _code)} twice",
         rule="OffsetFetcherUtils",
         needs="consumer offset_reset",
         correct="Repeats the request until the leader knows the offset.",

@@ -15,6 +15,8 @@ LONG = " " + "a" * 500
 """The end of a value that every codec makes shorter."""
 OWN_TOPIC = "made"
 """A topic that a case creates, with configs of its own."""
+COMPACTED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
+"""Configs of a topic whose first segment ends soon, and of which any share is enough to compact it."""
 FAR = 8_000_000_000
 """An offset that 32 bits do not hold."""
 
@@ -96,6 +98,42 @@ def read_empty_keys(exercise: Exercise) -> None:
     check_read(exercise, consumer, ["empty", "without"])
     keys_read = [record.get("key") for record in consumer.read]
     exercise.require(keys_read == ["", None], f"the keys that were read are {keys_read}", Level.SHOULD)
+
+
+@scenario(
+    "produce/null-values",
+    "Records without a value",
+    rule="core C.2: values are nullable; a record without one deletes its key when the log is compacted",
+    needs="producer null_values",
+    correct="Writes no value as none, and an empty value as one.",
+    loss="Keys that are never deleted, or are deleted although they have a value.",
+)
+def null_values(exercise: Exercise) -> None:
+    """Write a record without a value, one with an empty value, and one with a value."""
+    producer = exercise.producer()
+    producer.send([None, "", "value"], keys=numbered(3))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    values_in_log = [record.value for record in exercise.log()]
+    exercise.require(values_in_log == [None, b"", b"value"], f"the values in the log are {values_in_log}")
+
+
+@scenario(
+    "consumers/null-values",
+    "Records without a value are read",
+    rule="core C.2: values are nullable",
+    needs=f"{CONSUMER} null_values",
+    correct="Returns no value as none, and an empty value as one.",
+    loss="An application that does not see that a key was deleted, or takes an empty value for that.",
+)
+def read_null_values(exercise: Exercise) -> None:
+    """Read a record without a value, one with an empty value, and one with a value."""
+    exercise.write([None, "", "value"])
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(3)
+    values_read = [record["value"] for record in consumer.read]
+    exercise.require(values_read == [None, "", "value"], f"the values that were read are {values_read}")
 
 
 @scenario(
@@ -276,18 +314,43 @@ def aborted_in_another_order(exercise: Exercise) -> None:
 )
 def compacted(exercise: Exercise) -> None:
     """Overwrite most keys of the first batches, and compact."""
-    # The first segment ends soon, and any share of records that are not compacted is enough.
-    settings = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
-    exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=settings)
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=COMPACTED)
     topic = exercise.cluster.topics[OWN_TOPIC]
     for part in range(6):  # six batches of ten, in which ever fewer keys are the last ones
         rows = ({"key": f"key{number % (part + 2)}", "value": f"{part}-{number} {'a' * 150}"} for number in range(10))
         topic.write(*({**row, "partition": 0} for row in rows))
+    check_compacted(exercise, 6 * 10)
+
+
+@scenario(
+    "consumers/compacted-tail",
+    "A response ends with a batch whose last record was compacted away",
+    rule="core F.6: a batch keeps its last offset",
+    needs=CONSUMER,
+    steers="topics clock",
+    correct="Goes on after the last offset of the batch.",
+    loss="A consumer that fetches the same batch for ever.",
+)
+def compacted_tail(exercise: Exercise) -> None:
+    """Overwrite the second record of a batch, after which no other one fits into a response."""
+    exercise.cluster.topics.create(OWN_TOPIC, partitions=1, configs=COMPACTED)
+    topic = exercise.cluster.topics[OWN_TOPIC]
+    large = "a" * 600_000
+    topic.write(
+        {"key": "first", "value": f"first {large}", "partition": 0}, {"key": "second", "value": "", "partition": 0}
+    )
+    topic.write({"key": "second", "value": f"second {large}", "partition": 0})
+    check_compacted(exercise, 3)
+
+
+def check_compacted(exercise: Exercise, count: int) -> None:
+    """Compact a log of so many records, and require that what is left is read, with its offsets."""
+    topic = exercise.cluster.topics[OWN_TOPIC]
     exercise.cluster.clock.advance(seconds=5)  # past segment.ms
     topic.write({"key": "last", "value": "last", "partition": 0})  # begins a segment: the active one is not compacted
     exercise.cluster.compaction.run()
     log = exercise.log(OWN_TOPIC)
-    exercise.require_situation(len(log) < 6 * 10, "the log was not compacted")
+    exercise.require_situation(len(log) <= count, "the log was not compacted")
     consumer = exercise.consumer()
     consumer.assign(0, topic=OWN_TOPIC)
     check_read(exercise, consumer, exercise.log_values(OWN_TOPIC))

@@ -352,6 +352,31 @@ def exactly_once_copy(exercise: Exercise) -> None:
 
 
 @scenario(
+    "transactions/offsets-only",
+    "A transaction of offsets, without a record",
+    rule="KIP-98; KIP-447",
+    needs=COPY,
+    correct="Commits the offsets.",
+    loss="Offsets that are reported as committed and are not: what was read without a result is read again.",
+)
+def offsets_only(exercise: Exercise) -> None:
+    """Copy none of five records, as a program that filters them."""
+    exercise.write(numbered(5))
+    consumer = exercise.consumer(group="copier", isolation="read_committed")
+    consumer.subscribe("t")
+    producer = exercise.transactional()
+    consumer.poll_for(5)
+    producer.call("begin")
+    producer.send_offsets(consumer)
+    producer.call("commit")
+    until, offsets = exercise.deadline(), list[int]()
+    while not offsets and not exercise.past(until):  # markers follow the response
+        consumer.poll()
+        offsets = [each.offset for each in exercise.group("copier").offsets]
+    exercise.require(offsets == [5], f"the offset 5 is reported as committed, and the group has {offsets}")
+
+
+@scenario(
     "transactions/copy-offsets-answer-lost",
     "The response to TxnOffsetCommit is lost",
     rule="KIP-447",

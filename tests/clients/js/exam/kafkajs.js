@@ -32,7 +32,7 @@ class KafkaJS {
     Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map(), altered: {} });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'send_offsets', 'consumer', 'read_committed', 'offset_reset', 'seek', 'groups', 'assignment',
-      'compression', 'max_records', 'auto_commit', 'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
+      'compression', 'null_values', 'max_records', 'auto_commit', 'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
     ];
   }
 

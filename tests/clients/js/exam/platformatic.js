@@ -41,7 +41,7 @@ class Platformatic {
     Object.assign(this, { library: '@platformatic/kafka', version, producers: new Map(), consumers: new Map() });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'consumer', 'read_committed', 'groups', 'assignment', 'static_members', 'consumer_protocol',
-      'compression', 'max_records', 'commit_offsets', 'admin',
+      'compression', 'null_values', 'max_records', 'commit_offsets', 'admin',
     ];
   }
 
@@ -72,7 +72,7 @@ class Platformatic {
   send({ producer, topic, records }) {
     const p = known(this.producers, producer, 'producer');
     const messages = records.map(({ partition, key, value }) => ({
-      topic, partition, key: key === null ? undefined : Buffer.from(key), value: Buffer.from(value),
+      topic, partition, key: key === null ? undefined : Buffer.from(key), value: value === null ? undefined : Buffer.from(value),
     }));
     // One after the other: sequences are numbered as the requests are made.
     // The acks of the constructor are not those of send (2.12.1), where the default of a producer without idempotence is 1.

@@ -49,6 +49,7 @@ impl Library for RustRdkafka {
         "commit_offsets",
         "admin",
         "compression",
+        "null_values",
         "max_records",
         "auto_commit",
     ];

@@ -32,7 +32,7 @@ func main() {
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
 			"reassign", "resubscribe", "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
-			"compression", "max_records", "auto_commit",
+			"compression", "null_values", "max_records", "auto_commit",
 			"tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,

@@ -35,7 +35,7 @@ func main() {
 		Module:  "github.com/twmb/franz-go",
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment", "static_members",
-			"compression", "max_records", "auto_commit", "consumer_protocol", "commit_offsets", "share_groups", "admin", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
+			"compression", "null_values", "max_records", "auto_commit", "consumer_protocol", "commit_offsets", "share_groups", "admin", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: kit.Commands{

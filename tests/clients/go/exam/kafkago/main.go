@@ -42,7 +42,7 @@ func main() {
 		Module:  "github.com/segmentio/kafka-go",
 		// A Reader in a group does not tell which partitions it has. What commits by itself is ReadMessage, before it returns.
 		Capabilities: []string{
-			"producer", "compression", "consumer", "read_committed", "max_records", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain",
+			"producer", "compression", "null_values", "consumer", "read_committed", "max_records", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain",
 		},
 		Refuse: refuse,
 		Commands: kit.Commands{

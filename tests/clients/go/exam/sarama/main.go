@@ -35,7 +35,7 @@ func main() {
 		Module:  "github.com/IBM/sarama",
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "groups",
-			"compression", "max_records", "auto_commit", "assignment", "static_members", "commit_offsets", "admin", "tls", "sasl_plain", "sasl_oauthbearer",
+			"compression", "null_values", "max_records", "auto_commit", "assignment", "static_members", "commit_offsets", "admin", "tls", "sasl_plain", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: kit.Commands{

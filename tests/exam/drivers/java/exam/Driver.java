@@ -94,7 +94,7 @@ public final class Driver {
         List<String> capabilities = new ArrayList<>(Arrays.asList(
             "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment",
             "static_members", "commit_offsets", "admin", "reassign", "resubscribe", "compression", "max_records", "auto_commit", "tls", "sasl_plain", "sasl_scram",
-            "sasl_oauthbearer"));
+            "sasl_oauthbearer", "null_values"));
         Properties about = new Properties();
         try (InputStream in = Driver.class.getResourceAsStream("/kafka/kafka-version.properties")) {
             about.load(in);
