@@ -85,13 +85,13 @@ def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext)
     except KafkaError as error:
         _note_failures([CreatedTopic(each.name, error) for each in topics], group_id, ctx)
         return
+    wanted = [NewTopic(each.name, each.partitions, each.replication_factor, (), each.configs) for each in topics]
+    machine, charge = metadata.machine, Mutations(ctx, strict=True).charge
+    if not metadata.active:  # the creation waits for the next controller, and this response does not
+        metadata.submit(lambda _now_ms: machine.create_topics(wanted, check_configs=check_configs, charge=charge))
+        return
     answer: asyncio.Future[list[CreatedTopic]] = metadata.begin(
-        lambda machine, _now_ms, token: machine.create_topics(
-            [NewTopic(each.name, each.partitions, each.replication_factor, (), each.configs) for each in topics],
-            token,
-            check_configs=check_configs,
-            charge=Mutations(ctx, strict=True).charge,
-        )
+        lambda machine, _now_ms, token: machine.create_topics(wanted, token, check_configs=check_configs, charge=charge)
     )
     _note_failures(answer.result(), group_id, ctx)
 

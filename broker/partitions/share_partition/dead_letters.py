@@ -39,7 +39,9 @@ _TOPIC_CONFIGS: Mapping[str, str | None] = {
     "errors.deadletterqueue.group.enable": "true",
     "message.timestamp.type": "CreateTime",
 }
-_AGAIN_LATER = frozenset({ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED})
+_AGAIN_LATER = frozenset(
+    {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.NOT_CONTROLLER}
+)
 _log = Logger(__name__)
 
 
@@ -120,6 +122,8 @@ class DeadLetters:
 
     def _create(self, name: str) -> KafkaError | None:
         """Create the queue with the broker's defaults; return the error, if any."""
+        if not self._cluster.metadata.active:
+            return KafkaError(ErrorCode.NOT_CONTROLLER)
         settings = self._settings
         topic = NewTopic(name, configs=_TOPIC_CONFIGS)
         answer: asyncio.Future[list[CreatedTopic]] = self._cluster.metadata.begin(

@@ -135,6 +135,21 @@ async def test_a_queue_without_a_leader_is_asked_for_again_after_a_pause(comes_b
         assert writing.done()
 
 
+async def test_a_queue_is_created_once_a_controller_is_active() -> None:
+    """An attempt without one is followed by a pause and another attempt, as after other errors that pass."""
+    settings = {"default.replication.factor": 1, "errors.deadletterqueue.auto.create.topics.enable": "true"}
+    async with running(settings, brokers=1, topics={"foo": 1}) as stage:
+        await configure(await stage.connect(), "errors.deadletterqueue.topic.name", QUEUE)
+        metadata = stage.cluster.metadata
+        metadata.suspend()
+        writing = await write(stage)
+        await stage.pass_time(PAUSES_MS[0] * 4 // 5 - 1)
+        assert not writing.done()
+        metadata.resume(metadata.epoch)
+        await stage.pass_time(PAUSES_MS[0] * 2 // 5 + 1)
+        assert (written(stage.cluster.partitions[QUEUE, 0]), writing.done()) == (1, True)
+
+
 async def test_copies_are_read_while_earlier_ones_are_written() -> None:
     """The records of a range are not all held at once: here a batch of the queue has one of them."""
     async with queue_of(1, factor=1) as (stage, queue):
