@@ -63,10 +63,10 @@ class ControllerRemoved(TypedDict):
 
 
 class ControllerState(TypedDict):
-    """A controller after it was killed, stopped or started."""
+    """A controller after it was killed, stopped, started, paused or resumed."""
 
     id: int
-    state: Literal["running", "down"]
+    state: State
     controller: Annotated[int, About("id of the active controller; -1: there is none now")]
 
 
@@ -119,6 +119,11 @@ VERBS = (
          "stop a controller of several; if it is the active one, another is elected at once", answer=ControllerState),
     Verb("controllers start", "POST", "/v1/controllers/{controller}/start", "controllers[controller].start()",
          "start a controller again; it follows the active one", answer=ControllerState),
+    Verb("controllers pause", "POST", "/v1/controllers/{controller}/pause", "controllers[controller].pause()",
+         "make a controller of several hang: the others miss it, and elect another, after some seconds",
+         answer=ControllerState),
+    Verb("controllers resume", "POST", "/v1/controllers/{controller}/resume", "controllers[controller].resume()",
+         "resume a paused controller; it follows the active one", answer=ControllerState),
     Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",
          "move the coordinator of a group or a transactional id", body=CoordinatorMove,
          answer=CoordinatorMoved),

@@ -133,10 +133,10 @@ class ClusterBase:
         node = self.nodes.get(self.controller_id)
         return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
 
-    def hangs(self, broker_id: int) -> bool:
-        """Whether a broker is paused."""
-        node = self.nodes.get(broker_id)
-        return node is not None and node.server.paused
+    def hangs(self, node_id: int) -> bool:
+        """Whether a broker or a controller is paused."""
+        node = self.nodes.get(node_id) or self.controllers.get(node_id)
+        return node is not None and node.up and node.server.paused
 
     def new_uuid(self) -> UUID:
         """Return a random UUID (version 4) from the cluster's seeded random numbers."""

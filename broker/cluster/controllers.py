@@ -1,8 +1,8 @@
-"""Starts, stops and kills controllers that are nodes of their own, and elects the active one (KIP-595).
+"""Starts, stops, kills and pauses controllers that are nodes of their own, and elects the active one (KIP-595).
 
 Their logs are the replicas of one partition, ``__cluster_metadata-0``, and the metadata machine continues over a change
-of its leader. A controller that is killed is missed after ``controller.quorum.fetch.timeout.ms``; one that stops hands
-over at once. Without a majority the leader resigns, after one and a half times that timeout.
+of its leader. A controller that is killed or paused is missed after ``controller.quorum.fetch.timeout.ms``; one that
+stops hands over at once. Without a majority the leader resigns, after one and a half times that timeout.
 """
 
 from collections.abc import Container, Iterable
@@ -38,6 +38,41 @@ class ControllerLifecycle:
         cluster.voters_changed = self._voters_changed
         self._timer: Timer | None = None
         """Until the next election, or until the leader resigns."""
+        self._paused_leader = NO_LEADER, NO_LEADER
+        """The controller that was paused last while it led, and its leader epoch."""
+
+    def pause(self, node: Node) -> None:
+        """Stop reading and responding; the others miss it as one that was killed. Raises WrongState if it is down."""
+        self._check_up(node)
+        cluster, led = self._cluster, self._cluster.quorum.leader_id == node.id
+        if cluster.servers[node].paused:
+            return
+        cluster.servers[node].pause()
+        for broker in cluster.nodes.values() if led else ():
+            if broker.channel.controller_id not in cluster.controllers:  # as in Kafka, each is connected from its start
+                broker.channel.controller_id = node.id
+        if led:
+            self._paused_leader = node.id, cluster.metadata_partition.state.leader_epoch
+        self._go_on_without(self._leave(node))
+
+    def resume(self, node: Node) -> None:
+        """Read and respond again. Raises WrongState if it is down.
+
+        It follows the one that was elected meanwhile; if there is none, it is still the active one.
+        """
+        self._check_up(node)
+        cluster, quorum, partition = self._cluster, self._cluster.quorum, self._cluster.metadata_partition
+        if not cluster.servers[node].paused:
+            return
+        cluster.servers[node].paused = False
+        quorum.controllers[node.id].last = None
+        if (leader := cluster.controllers.get(quorum.leader_id)) is not None:
+            copy_snapshot(leader.metadata_dir.context.files, node.metadata_dir.context.files)
+        elif self._paused_leader == (node.id, partition.state.leader_epoch):
+            quorum.leader_id = node.id
+            partition.apply(replace(partition.state, leader=node.id))
+        self._follow()
+        cluster.servers[node].resume()
 
     def kill(self, node: Node) -> None:
         """Kill a controller, as SIGKILL does. Raises WrongState if it is down."""
@@ -191,16 +226,25 @@ class ControllerLifecycle:
 
     def _close(self, node: Node, *, clean: bool) -> None:
         """End the controller's process; the others notice."""
-        cluster, quorum, partition = self._cluster, self._cluster.quorum, self._cluster.metadata_partition
-        now_ms, led = cluster.clock.now_ms(), quorum.leader_id == node.id
-        log = partition.logs[node.id]
-        quorum.controllers[node.id].last = Fetched() if led else Fetched(log.log_end_offset, now_ms, now_ms)
-        partition.drop(node.id)
+        cluster, led = self._cluster, self._leave(node)
+        cluster.metadata_partition.drop(node.id)
         cluster.metadata_snapshots.pop(node.id).close()
         cluster.controller_log.files.pop(node.id)
         node.power_off(clean=clean)
         for _, files in on_disk((node,)):
             files.unlock()
+        self._go_on_without(led)
+
+    def _leave(self, node: Node) -> bool:
+        """Note that a controller does not follow any more, and return whether it led."""
+        cluster, quorum = self._cluster, self._cluster.quorum
+        now_ms, led = cluster.clock.now_ms(), quorum.leader_id == node.id
+        log = cluster.metadata_partition.logs[node.id]
+        quorum.controllers[node.id].last = Fetched() if led else Fetched(log.log_end_offset, now_ms, now_ms)
+        return led
+
+    def _go_on_without(self, led: bool) -> None:
+        """Go on without a controller, which may have ``led``."""
         if led:
             self._lose_leader()
         self._follow()

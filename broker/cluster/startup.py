@@ -226,8 +226,9 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
     now_ms = cluster.clock.now_ms()
     nodes = cluster.controllers or {cluster.controller_id: cluster.nodes[cluster.controller_id]}
     cluster.quorum = Quorum({}, list(nodes))
+    state = Partition(tuple(nodes), tuple(nodes), NO_LEADER)
     cluster.metadata_partition = partition = ReplicatedPartition(
-        METADATA_TOPIC, 0, METADATA_TOPIC_ID, Partition(tuple(nodes), tuple(nodes), NO_LEADER), cluster.clock
+        METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock, cluster.quorum.misses
     )
     machine = MetadataMachine(
         cluster.settings,

@@ -126,7 +126,7 @@ async def start(request: ControlRequest) -> BrokerState:
 
 def _controller_state(request: ControlRequest, node: Node) -> ControllerState:
     active = request.cluster.quorum.leader_id
-    return {"id": node.id, "state": "running" if node.up else "down", "controller": active}
+    return {"id": node.id, "state": state_of(node), "controller": active}
 
 
 @answers("controllers add")
@@ -171,6 +171,24 @@ async def start_controller(request: ControlRequest) -> ControllerState:
     async with _turn(request):
         node = request.controller()
         await request.cluster.controller_lifecycle.start(node)
+    return _controller_state(request, node)
+
+
+@answers("controllers pause")
+async def pause_controller(request: ControlRequest) -> ControllerState:
+    """Make a controller hang: the others notice after a while, if it was the active one."""
+    async with _turn(request):
+        node = request.controller()
+        request.cluster.controller_lifecycle.pause(node)
+    return _controller_state(request, node)
+
+
+@answers("controllers resume")
+async def resume_controller(request: ControlRequest) -> ControllerState:
+    """Resume a paused controller; it follows one that was elected meanwhile."""
+    async with _turn(request):
+        node = request.controller()
+        request.cluster.controller_lifecycle.resume(node)
     return _controller_state(request, node)
 
 

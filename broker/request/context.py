@@ -117,6 +117,10 @@ class ClusterView(Protocol):
         """The current metadata image."""
         ...
 
+    def hangs(self, node_id: int) -> bool:
+        """Whether a broker or a controller is paused."""
+        ...
+
     def change_voters(self, voters: list[int]) -> None:
         """Replace the voters of the quorum, and record them in the metadata log (KIP-853)."""
         ...

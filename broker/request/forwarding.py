@@ -4,6 +4,8 @@ A broker forwards them and retries until a controller is active; a controller th
 Kafka's ``ForwardingManager`` and ``NodeToControllerChannelManager``.
 """
 
+from collections.abc import Callable
+
 from broker.request.api import AnyHandler
 from broker.request.context import RequestContext
 from broker.time.clock import wait_until
@@ -17,8 +19,10 @@ RETRY_TIMEOUT_MS = 60_000
 """How long a broker retries (``BrokerServer``: ``retryTimeoutMs`` of its channel for forwarding)."""
 
 _OF_RAFT = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
-"""Answered by the leader of the quorum, even without a majority; elsewhere NOT_LEADER_OR_FOLLOWER."""
-TO_CONTROLLER = _OF_RAFT | {
+"""At a controller that does not lead, NOT_LEADER_OR_FOLLOWER."""
+_WITHOUT_MAJORITY = _OF_RAFT | {ApiKey.LIST_PARTITION_REASSIGNMENTS}
+"""Answered by the leader of the quorum, even without a majority."""
+TO_CONTROLLER = _WITHOUT_MAJORITY | {
     ApiKey.CREATE_TOPICS,
     ApiKey.DELETE_TOPICS,
     ApiKey.CREATE_ACLS,
@@ -45,18 +49,19 @@ async def forward(request: Message, ctx: RequestContext, handle: AnyHandler) -> 
     Raises:
         KafkaError: NOT_CONTROLLER at a controller that is not active; REQUEST_TIMED_OUT at a broker.
     """
-    of_raft = ctx.api.key in _OF_RAFT
 
     def is_served() -> bool:
         leader_id = ctx.cluster.quorum.leader_id
         if ctx.at_controller and ctx.node.id != leader_id:
-            if of_raft:
+            if ctx.api.key in _OF_RAFT:
                 return True  # the handler refuses it
             raise KafkaError(ErrorCode.NOT_CONTROLLER, _not_controller(leader_id))
-        return leader_id >= 0 if of_raft else ctx.cluster.metadata.active
+        if _hangs_until_ms(ctx) is not None:
+            return False
+        return leader_id >= 0 if ctx.api.key in _WITHOUT_MAJORITY else ctx.cluster.metadata.active
 
     deadline_ms = ctx.now_ms + RETRY_TIMEOUT_MS
-    while await wait_until(is_served, [ctx.cluster.metadata_partition], ctx.cluster.clock, deadline_ms):
+    while await _wait(is_served, ctx, deadline_ms):
         try:
             return await handle(request, ctx)
         except KafkaError as error:
@@ -65,6 +70,33 @@ async def forward(request: Message, ctx: RequestContext, handle: AnyHandler) -> 
     if ctx.api.key is ApiKey.DELETE_TOPICS and not features.delete_topics_has_states(ctx.version):
         return DeleteTopicsResponse()  # a quirk: DeleteTopicsRequest.getErrorResponse finds no topics
     raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+
+async def _wait(is_served: Callable[[], bool], ctx: RequestContext, deadline_ms: int) -> bool:
+    """Wait until the request is served, or return false at the deadline; leave a controller that hangs too long."""
+    while True:
+        hangs_until_ms = _hangs_until_ms(ctx)
+        until_ms = deadline_ms if hangs_until_ms is None else min(deadline_ms, hangs_until_ms)
+        if await wait_until(is_served, [ctx.cluster.metadata_partition], ctx.cluster.clock, until_ms):
+            return True
+        if until_ms == deadline_ms:
+            return False
+        ctx.node.channel.close()
+
+
+def _hangs_until_ms(ctx: RequestContext) -> int | None:
+    """Return until when this broker waits for a controller that hangs; None: its channel is not one to such a one.
+
+    A broker that has sent a request to a controller uses that connection, even if there is another active controller,
+    until it breaks or the request has waited for ``controller.socket.timeout.ms``.
+    """
+    channel, cluster = ctx.node.channel, ctx.cluster
+    if ctx.at_controller or not cluster.hangs(channel.controller_id):
+        channel.controller_id, channel.waits_since_ms = cluster.quorum.leader_id, None
+        return None
+    if channel.waits_since_ms is None:
+        channel.waits_since_ms = cluster.clock.now_ms()
+    return channel.waits_since_ms + ctx.node.settings.int("controller.socket.timeout.ms")
 
 
 def _not_controller(leader_id: int) -> str:

@@ -58,6 +58,21 @@ class CreationFailure:
     forgotten_at_ms: int
 
 
+@dataclass(slots=True)
+class ControllerChannel:
+    """A broker's connection to a controller, which it keeps for all requests that it forwards.
+
+    ``controller_id`` is -1 before the first one, ``waits_since_ms`` when a request began to wait for one that hangs.
+    """
+
+    controller_id: int = -1
+    waits_since_ms: int | None = None
+
+    def close(self) -> None:
+        """Give the connection up; the next one is to the active controller."""
+        self.controller_id, self.waits_since_ms = -1, None
+
+
 class Listeners(Protocol):
     """A broker's listeners as requests meet them; :class:`broker.server.server.BrokerServer` opens and closes them."""
 
@@ -149,6 +164,7 @@ class Node:
         self.shares: LedSharePartitions = new_shares()
         """``partitions.share_partition.partitions.led_by`` has them with all that they can do."""
         self.producer_ids = ProducerIds()
+        self.channel = ControllerChannel()
         self.coordinators = Coordinators()
         self.streams_topic_failures: dict[str, CreationFailure] = {}
         """Internal topics of streams groups whose creation failed recently (groups E.5)."""
@@ -182,6 +198,7 @@ class Node:
         self.log_dirs = ()
         self.preferred_log_dirs.clear()
         self.up, self.sessions, self.producer_ids = False, self._new_sessions(), ProducerIds()
+        self.channel.close()
         self.shares.close()
         self.shares = self._new_shares()
 

@@ -403,7 +403,10 @@ def test_one_of_two_log_directories_fails(plane_of: ControlPlaneOf) -> None:
     until(lambda: sorted(part.leader for part in topic.show().partitions) == [-1, 1], "the loss of a leader")
 
 
-@pytest.mark.verb("controllers add", "controllers remove", "controllers kill", "controllers stop", "controllers start")
+@pytest.mark.verb(
+    *("controllers add", "controllers remove", "controllers kill", "controllers stop", "controllers start"),
+    *("controllers pause", "controllers resume"),
+)
 def test_controllers_come_and_go_while_a_client_creates_topics(plane_of: ControlPlaneOf) -> None:
     """The next controller creates the topic: after a kill when the others miss the active one."""
     plane = plane_of(controllers=3, features={"kraft.version": 1}, seed=1)
@@ -417,6 +420,11 @@ def test_controllers_come_and_go_while_a_client_creates_topics(plane_of: Control
     controllers[stopped].stop()
     admin.create_topics([NewTopic("a", 1, 1)])["a"].result(60)
     controllers[stopped].start()
+    paused = active()
+    controllers[paused].pause()
+    waiting = admin.create_topics([NewTopic("c", 1, 1)])["c"]
+    controllers[paused].resume()
+    waiting.result(60)
     plane.kafka.clock.freeze()
     controllers[active()].kill()
     created = admin.create_topics([NewTopic("b", 1, 1)])["b"]
@@ -429,4 +437,4 @@ def test_controllers_come_and_go_while_a_client_creates_topics(plane_of: Control
     until(later, "the election")
     created.result(60)
     controllers[controllers.add().id].remove()
-    assert {"a", "b"} <= set(admin.list_topics(timeout=60).topics)
+    assert {"a", "b", "c"} <= set(admin.list_topics(timeout=60).topics)

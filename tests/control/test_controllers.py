@@ -14,11 +14,17 @@ from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from protocol.messages.streams_group_heartbeat import Subtopology, TopicInfo
 from protocol.messages.update_raft_voter import KRaftVersionFeature, UpdateRaftVoterRequest
 from protocol.messages.update_raft_voter import Listener as Endpoint
 from protocol.types import uuid_from_text
 from tests.in_process import InProcess, ServersInProcess
+from tests.scenarios.groups.members import G
+from tests.scenarios.groups.streams import STREAMS_SETTINGS, StreamsMember
 from tests.wire import Wire
 
 VOTERS = [3000, 3001, 3002]
@@ -152,6 +158,114 @@ def test_without_a_majority_requests_time_out(cluster: InProcess) -> None:
     assert led(cluster)[1] == 2
 
 
+def paused(cluster: InProcess, id: int = 3000) -> Wire:
+    """Pause a controller, and send the broker a request for a topic."""
+    assert cluster.control("POST", f"/v1/controllers/{id}/pause")["state"] == "paused"
+    wire = cluster.wire()
+    wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
+    return wire
+
+
+def test_a_paused_controller_that_goes_on_in_time_still_leads(cluster: InProcess) -> None:
+    """Before controller.quorum.fetch.timeout.ms: the same epoch, and the request that waited is served."""
+    cluster.freeze()
+    wire = paused(cluster)
+    cluster.advance(1999)
+    assert not wire.has_answer()
+    assert cluster.control("POST", "/v1/controllers/3000/resume") == {
+        "id": 3000,
+        "state": "running",
+        "controller": 3000,
+    }
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+    assert led(cluster) == (3000, 1)
+
+
+def test_a_request_at_a_paused_controller_waits_for_its_socket_timeout(cluster: InProcess) -> None:
+    """Another one is elected after 2 s; the broker finds it after 30 s, as its connection to the paused one is open."""
+    cluster.freeze()
+    wire = paused(cluster)
+    cluster.advance(2000)
+    leader = info(cluster)["controller"]
+    assert leader in VOTERS[1:]
+    assert create(controller(cluster, leader), "b")[0] is ErrorCode.NONE
+    cluster.advance(27_999)
+    assert not wire.has_answer()
+    cluster.advance(1)
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+    assert create(cluster.wire(), "b")[0] is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_a_paused_controller_goes_on_as_a_follower(cluster: InProcess) -> None:
+    """It refuses what brokers sent it, which they send to the elected one; it has all records."""
+    cluster.freeze()
+    wire = paused(cluster)
+    cluster.advance(2000)
+    cluster.control("POST", "/v1/controllers/3000/resume")
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+    assert create(controller(cluster, 3000), "b")[0] is ErrorCode.NOT_CONTROLLER
+    (partition,) = quorum(cluster.wire()).topics[0].partitions
+    assert {each.log_end_offset for each in partition.current_voters} == {partition.high_watermark}
+    assert (partition.leader_id in VOTERS[1:], partition.leader_epoch) == (True, 2)
+
+
+def test_a_paused_controller_that_is_killed_ends_the_wait(cluster: InProcess) -> None:
+    """Its connections break, so the brokers send the request to the one that was elected."""
+    cluster.freeze()
+    wire = paused(cluster)
+    cluster.advance(2000)
+    assert not wire.has_answer()
+    cluster.control("POST", "/v1/controllers/3000/kill")
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+
+
+def test_paused_followers_are_missed(cluster: InProcess) -> None:
+    """One of two: nothing waits. Both: nothing is committed, until one of them goes on."""
+    cluster.freeze()
+    cluster.control("POST", "/v1/controllers/3001/pause")
+    assert create(cluster.wire(), "b")[0] is ErrorCode.NONE
+    wire = paused(cluster, 3002)
+    assert not wire.has_answer()
+    cluster.control("POST", "/v1/controllers/3001/resume")
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+    assert led(cluster) == (3000, 1)
+
+
+def test_reassignments_are_listed_by_the_active_controller(cluster: InProcess) -> None:
+    """A broker keeps the request until there is one; a controller that is not active refuses it."""
+    cluster.freeze()
+    request = ListPartitionReassignmentsRequest(topics=None)
+    refused = controller(cluster, 3001).call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request)
+    assert refused.error_code is ErrorCode.NOT_CONTROLLER
+    cluster.control("POST", "/v1/controllers/3000/kill")
+    wire = cluster.wire()
+    wire.send(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request)
+    cluster.advance(1999)
+    assert not wire.has_answer()
+    cluster.advance(1)
+    assert wire.answer().error_code is ErrorCode.NONE
+
+
+def test_a_streams_member_joins_without_a_controller(servers_in_process: ServersInProcess) -> None:
+    """Its group's internal topics are missing until the next controller creates them."""
+    cluster = servers_in_process.fresh(controllers=3, seed=1, topics=["in:4"], settings=STREAMS_SETTINGS)
+    wire = cluster.wire()
+    wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(G, 0, [G]))
+    cluster.freeze()
+    cluster.control("POST", "/v1/controllers/3000/kill")
+    topology = [
+        Subtopology("0", ["in"], repartition_sink_topics=["repartition"]),
+        Subtopology("1", repartition_source_topics=[TopicInfo("repartition")]),
+    ]
+    member = StreamsMember(wire, topology)
+    assert member.join().error_code is ErrorCode.NONE
+    assert member.statuses == {3: "Internal topics are missing: repartition"}
+    cluster.advance(2000)
+    request = MetadataRequest([MetadataRequestTopic(name="repartition")], allow_auto_topic_creation=False)
+    (topic,) = wire.call(ApiKey.METADATA, 12, request).topics
+    assert (topic.error_code, len(topic.partitions)) == (ErrorCode.NONE, 4)
+
+
 def test_a_reset_starts_all_controllers(cluster: InProcess) -> None:
     """And the first one leads again, in epoch 1; with topics kept, another goes on."""
     for each in VOTERS[:2]:
@@ -164,6 +278,18 @@ def test_a_reset_starts_all_controllers(cluster: InProcess) -> None:
     cluster.control("POST", "/v1/reset", {"keep": ["topics"]})
     assert led(cluster)[1] == 2
     assert create(cluster.wire(), "a")[0] is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_a_reset_ends_a_pause(cluster: InProcess) -> None:
+    """The first controller leads in epoch 1, whether it was paused or not, and each responds."""
+    for paused in ([3000], [3001, 3000]):
+        for each in paused:
+            cluster.control("POST", f"/v1/controllers/{each}/pause")
+        cluster.control("POST", "/v1/reset")
+        assert led(cluster) == (3000, 1)
+        assert [each["up"] for each in info(cluster)["controllers"]] == [True, True, True]
+        assert create(controller(cluster, 3001), "a")[0] is ErrorCode.NOT_CONTROLLER
+        assert create(cluster.wire(), "a")[0] is ErrorCode.NONE
 
 
 def test_a_killed_broker_is_fenced_a_session_after_the_election(cluster: InProcess) -> None:

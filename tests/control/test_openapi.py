@@ -173,7 +173,7 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     ),
     ("POST", "/v1/controllers", {}),
     ("DELETE", "/v1/controllers/3003", None),
-    *(("POST", f"/v1/controllers/3001/{verb}", None) for verb in ("stop", "start", "kill")),
+    *(("POST", f"/v1/controllers/3001/{verb}", None) for verb in ("stop", "start", "pause", "resume", "kill")),
     ("GET", "/v1/cluster", None),
     ("DELETE", "/v1/brokers/2", None),
     ("POST", "/v1/brokers", {"rack": "r"}),

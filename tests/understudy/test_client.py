@@ -158,6 +158,8 @@ CALLS: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     "controllers kill": (lambda k: k.controllers[3000].kill(), ("POST", "/v1/controllers/3000/kill", {}), None),
     "controllers stop": (lambda k: k.controllers[3000].stop(), ("POST", "/v1/controllers/3000/stop", {}), None),
     "controllers start": (lambda k: k.controllers[3000].start(), ("POST", "/v1/controllers/3000/start", {}), None),
+    "controllers pause": (lambda k: k.controllers[3000].pause(), ("POST", "/v1/controllers/3000/pause", {}), None),
+    "controllers resume": (lambda k: k.controllers[3000].resume(), ("POST", "/v1/controllers/3000/resume", {}), None),
     "coordinators move": (
         lambda k: k.coordinators.move(type="group", key="g", broker=2, loading_ms=9),
         ("POST", "/v1/coordinators/move", {"type": "group", "key": "g", "broker": 2, "loading_ms": 9}),

@@ -173,6 +173,14 @@ class ControllerVerbs(AsyncPart):
         """Start a controller again; it follows the active one."""
         await self._ask("controllers start")
 
+    async def pause(self) -> None:
+        """Make a controller of several hang: the others miss it, and elect another, after some seconds."""
+        await self._ask("controllers pause")
+
+    async def resume(self) -> None:
+        """Resume a paused controller; it follows the active one."""
+        await self._ask("controllers resume")
+
 
 class CoordinatorsVerbs(AsyncPart):
     """The verbs of `kafka.coordinators`."""

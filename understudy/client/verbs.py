@@ -174,6 +174,14 @@ class ControllerVerbs(Part):
         """Start a controller again; it follows the active one."""
         self._ask("controllers start")
 
+    def pause(self) -> None:
+        """Make a controller of several hang: the others miss it, and elect another, after some seconds."""
+        self._ask("controllers pause")
+
+    def resume(self) -> None:
+        """Resume a paused controller; it follows the active one."""
+        self._ask("controllers resume")
+
 
 class CoordinatorsVerbs(Part):
     """The verbs of `kafka.coordinators`."""

@@ -92,6 +92,10 @@ class Quorum:
         """Return those of these controllers that are up and follow, or lead."""
         return [each for each in ids if self.controllers[each].last is None]
 
+    def misses(self, controller_id: int) -> bool:
+        """Whether a controller does not follow, since it is down or hangs."""
+        return self.controllers[controller_id].last is not None
+
     @property
     def has_majority(self) -> bool:
         """Whether enough voters are up to elect a leader and to commit records."""
