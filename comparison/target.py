@@ -104,7 +104,8 @@ class Target:
     are those of streams groups' topologies, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the SASL listener. ``tokens`` are delegation tokens: id and HMAC.
     ``steer`` pauses, resumes, stops, kills or starts a broker; those that then give no response are ``away``, and those
-    that have no process ``ended``.
+    that have no process ``ended``. ``steer_controllers`` does that to controllers, which it knows as `active`,
+    `another`, `others`, `all`, `away` or `paused`; from then on, until one is active, it is ``leaderless``.
     ``probe`` is the name of its own probe topic: others may play on the same cluster at the same time. ``draws`` is a
     context that determines the id that the cluster generates next; None: ids are random. ``advance`` moves its clock
     forward by milliseconds; None: it has the real time.
@@ -125,8 +126,10 @@ class Target:
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     restart: Callable[[bool, int], None] | None = None
     steer: Callable[[str, int], None] | None = None
+    steer_controllers: Callable[[str, str], None] | None = None
     away: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
+    leaderless: bool = False
     connections: dict[str, Connection] = field(default_factory=dict)
     client_id: str = "compare"
     others: tuple[str, ...] = ()

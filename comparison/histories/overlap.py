@@ -5,7 +5,8 @@ every other one the play waits until the cluster is quiet. A request that waits 
 sent on its connection is queued behind it. `cut` closes a connection, `await` waits
 for the end of short waits. `pause` and `resume` halt a broker's process for a while; `stop` ends it in good order and
 `kill` at once, until it is to `start`; `missed` waits until the controller has fenced it. `names` chooses names by
-their coordinators, `move_coordinator` moves one.
+their coordinators, `move_coordinator` moves one. `controllers` does the same to controllers, `resigned` waits until
+none is active, and `elected` until one is, and has what was forwarded to it; `exhaust_ids` uses up a broker's ids.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from comparison.connection import Closed, Connection
@@ -103,6 +105,8 @@ class Play:
         self._await()
         while any(self._waiting()) and self._collect(LAST_QUIET_S):
             pass
+        if self.target.leaderless:
+            steering.restore_controllers(self.target)
         if self.target.away:  # the logs are read from their leaders
             steering.bring_back(self.target)
         at_end = self._at_end()  # before the connections close: then what is queued there would be served
@@ -118,7 +122,13 @@ class Play:
         elif do == "await":
             self._await()
         elif do in steering.AWAY:
-            self._steer(do, step["broker"])
+            self._steer(partial(steering.steer, target, do, step["broker"]))
+        elif do == "controllers":
+            self._steer(partial(steering.steer_controllers, target, step["how"], step["which"]))
+        elif do in steering.WAITS:
+            steering.WAITS[do](target)
+        elif do == "exhaust_ids":
+            steering.exhaust_ids(target, step["b"])
         elif do == "missed":
             steering.wait_missed(target, step["broker"])
         elif do == "names":
@@ -164,10 +174,10 @@ class Play:
         if request.answered:
             line.append(sent)
 
-    def _steer(self, do: str, broker: int) -> None:
-        """Steer a broker, and read what arrives meanwhile: a Kafka stops for a second and more."""
+    def _steer(self, steer: Callable[[], None]) -> None:
+        """Steer a node, and read what arrives meanwhile: a Kafka stops for a second and more."""
         with ThreadPoolExecutor(1) as pool:
-            steered = pool.submit(steering.steer, self.target, do, broker)
+            steered = pool.submit(steer)
             while not steered.done():
                 self._collect(QUIET_S)
             steered.result()
@@ -226,7 +236,8 @@ class Play:
 
     def _changes_metadata(self) -> bool:
         """Whether a request of this burst changes metadata: a broker applies it soon after the response."""
-        return any(request.settle is Settle.METADATA for request in self._of_this_burst())
+        changes = any(request.settle is Settle.METADATA for request in self._of_this_burst())
+        return changes and not self.target.leaderless
 
     def _share_groups(self) -> set[str]:
         """Return the share groups whose members this burst changes: Kafka initializes their state afterwards."""
@@ -328,6 +339,7 @@ def play(target: Target, steps: Sequence[Step], prefix: str, base_ms: int) -> Ou
         return Play(target).run(steps)
     finally:
         if any(step["do"] in steering.LASTING for step in steps):
+            steering.restore_controllers(target)
             steering.bring_back(target)
             steering.restore_coordinators(target)
         for broker in sorted(target.away):

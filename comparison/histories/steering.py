@@ -4,15 +4,18 @@ Kafka's coordinators are where the hash of a name and the leaders of the interna
 names that one broker coordinates, and may move their coordinator to another broker.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from comparison.histories.multi_broker import wait_in_sync
 from comparison.histories.quiescence import (
+    SET,
+    TOPIC,
     Restless,
     coordinator,
     deadline_for,
     partitions_of,
     wait_metadata,
+    wait_reassigned,
     wait_restarted,
 )
 from comparison.histories.replicas import wait_replicated
@@ -28,17 +31,25 @@ from protocol.messages.alter_partition_reassignments import (
 )
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 AWAY = {"pause": True, "resume": False, "stop": True, "kill": True, "start": False}
 """Step at a broker -> whether the broker then gives no response; for clusters that have `Target.steer`."""
 ENDS = {"stop", "kill"}
-LASTING = {*ENDS, "missed", "move_coordinator"}
+LASTING = {*ENDS, "missed", "move_coordinator", "controllers"}
 """Steps after which brokers have to come back, and coordinators to return."""
 GROUPS, TRANSACTIONAL_IDS = 0, 1
 INTERNAL = {GROUPS: OFFSETS, TRANSACTIONAL_IDS: TRANSACTIONS}
 _PREFIXES = 10_000
 """How many prefixes are tried: of three brokers, one in 81 has four names where they are wanted. Ours."""
+_MOST_IDS = 3_000
+"""A broker has a block of a thousand producer ids, and asks for the next one when a tenth is left: one more is ours."""
 
 
 def steer(target: Target, do: str, broker: int) -> None:
@@ -68,6 +79,56 @@ def wait_missed(target: Target, broker: int) -> None:
 def _listed(target: Target, broker: int) -> set[int]:
     brokers = target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest(), broker).brokers
     return {each.broker_id for each in brokers}
+
+
+# --- controllers -----------------------------------------------------------------------------------------------------
+
+
+def steer_controllers(target: Target, how: str, which: str) -> None:
+    """Pause, resume, stop, kill or start controllers; from then on nothing waits for their changes of metadata."""
+    target.leaderless = True
+    if target.steer_controllers is not None:
+        target.steer_controllers(how, which)
+
+
+def wait_resigned(target: Target) -> None:
+    """Wait until no controller is active."""
+    if target.steer_controllers is not None:
+        target.steer_controllers("resigned", "")
+
+
+def wait_elected(target: Target) -> None:
+    """Wait until a controller is active, and has all that the brokers had to forward.
+
+    A broker forwards one request at a time, so that what it has forwarded last is answered after all others.
+    """
+    if target.steer_controllers is not None:
+        target.steer_controllers("elected", "")
+    resource = AlterConfigsResource(TOPIC, target.probe, [AlterableConfig("retention.ms", SET, "1000000")])
+    for broker in target.present:
+        request = IncrementalAlterConfigsRequest([resource], True)
+        target.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request, broker)
+    target.leaderless = False
+    wait_metadata(target)
+    wait_reassigned(target)
+
+
+def restore_controllers(target: Target) -> None:
+    """Let all controllers go on or start, and wait until one is active."""
+    if target.steer_controllers is not None:
+        target.steer_controllers("restore", "all")
+        wait_elected(target)
+
+
+def exhaust_ids(target: Target, broker: int) -> None:
+    """Initialise producers at a broker until it has no ids left."""
+    for _ in range(_MOST_IDS):
+        if target.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000), broker).error_code:
+            return
+
+
+WAITS: Mapping[str, Callable[[Target], None]] = {"elected": wait_elected, "resigned": wait_resigned}
+"""Steps that wait for controllers."""
 
 
 # --- coordinators ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 from comparison.histories.run import Histories, Report
 from tests.differential.many import clusters, clusters_of_several
+from tests.differential.quorum import clusters_of_controllers
 from tests.storage.kafka_tools import need_kafka
 
 REPORTS = pytest.StashKey[list[Report]]()
@@ -24,6 +25,13 @@ def histories_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[His
     """Two clusters of three brokers each."""
     need_kafka()
     yield from clusters_of_several(tmp_path_factory.mktemp("three"))
+
+
+@pytest.fixture(scope="session")
+def histories_of_controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
+    """Two clusters of three controllers and three brokers each."""
+    need_kafka()
+    yield from clusters_of_controllers(tmp_path_factory.mktemp("controllers"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

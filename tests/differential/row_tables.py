@@ -43,7 +43,24 @@ def histories_table() -> str:
         "Each of the latter differed after an overloaded machine had made Kafka fence its only broker, which raises "
         "the epochs of its coordinators; on a fresh broker they show none."
     )
-    return f"* On Kafka 4.3.1: {_played(state)}\n* On Kafka 4.4.0: {_played(newer)} {why}"
+    return "\n".join(
+        (
+            f"* On Kafka 4.3.1: {_played(state)}",
+            f"* On Kafka 4.4.0: {_played(newer)} {why}",
+            f"* On Kafka 4.4.0 in all: {_in_all(newer)}",
+        )
+    )
+
+
+def _in_all(records: Mapping[str, Any]) -> str:
+    """The sum of what is kept of Kafka 4.4.0: ``records`` and all kinds, and scripts whose requests overlap."""
+    whole = [records, *kinds.kept()["runs"]]
+    histories, steps = (sum(run[name] for run in whole) for name in ("histories", "steps"))
+    plays = sum(scripts["kafka"] for scripts in kept("scripts-4.4.json"))
+    return (
+        f"{histories} histories with those of the kinds below, {steps} requests, and {plays} plays of scripts whose "
+        f"requests overlap: {histories + plays} plays."
+    )
 
 
 def _played(state: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from comparison.histories.run import Histories, load_history, save
 from tests.clients.targets import CACHE, oracle_release
 from tests.differential import overlaps, stops
 from tests.differential.conftest import REPORTS
+from tests.differential.controllers import CONTROLLERS
 from tests.differential.many import clusters
 from tests.storage.kafka_tools import need_kafka
 
@@ -150,6 +151,14 @@ def test_scripts_that_overlap_on_three_brokers(histories_of_three: Histories, na
 def test_scripts_in_which_brokers_stop(histories_of_three: Histories, name: str) -> None:
     """Requests that wait at a broker that stops, is killed or hangs, or whose leader moves, end as in Kafka."""
     assert not histories_of_three.outcomes.play(stops.STOPS[name]).differences
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_scripts_in_which_controllers_stop(histories_of_controllers: Histories, name: str) -> None:
+    """Requests that wait for a controller that stops, is killed or hangs, or at such a broker, end as in Kafka."""
+    assert not histories_of_controllers.outcomes.play(CONTROLLERS[name]).differences
 
 
 @pytest.mark.nightly
