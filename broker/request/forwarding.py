@@ -73,15 +73,26 @@ async def forward(request: Message, ctx: RequestContext, handle: AnyHandler) -> 
 
 
 async def _wait(is_served: Callable[[], bool], ctx: RequestContext, deadline_ms: int) -> bool:
-    """Wait until the request is served, or return false at the deadline; leave a controller that hangs too long."""
-    while True:
-        hangs_until_ms = _hangs_until_ms(ctx)
-        until_ms = deadline_ms if hangs_until_ms is None else min(deadline_ms, hangs_until_ms)
-        if await wait_until(is_served, [ctx.cluster.metadata_partition], ctx.cluster.clock, until_ms):
-            return True
-        if until_ms == deadline_ms:
-            return False
-        ctx.node.channel.close()
+    """Wait until the request is served, or return false at the deadline; leave a controller that hangs too long.
+
+    A broker forwards one request at a time: those that came before it and still wait go first.
+    """
+    channel, request = ctx.node.channel, object()
+    channel.waiting[request] = None
+    try:
+        while True:
+            hangs_until_ms = _hangs_until_ms(ctx)
+            until_ms = deadline_ms if hangs_until_ms is None else min(deadline_ms, hangs_until_ms)
+            watched = [ctx.cluster.metadata_partition]
+            if await wait_until(lambda: channel.is_next(request) and is_served(), watched, ctx.cluster.clock, until_ms):
+                return True
+            if until_ms == deadline_ms:
+                return False
+            channel.close()
+    finally:
+        del channel.waiting[request]
+        if channel.waiting:
+            ctx.cluster.metadata_partition.wake()
 
 
 def _hangs_until_ms(ctx: RequestContext) -> int | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
@@ -63,10 +64,16 @@ class ControllerChannel:
     """A broker's connection to a controller, which it keeps for all requests that it forwards.
 
     ``controller_id`` is -1 before the first one, ``waits_since_ms`` when a request began to wait for one that hangs.
+    ``waiting`` are the requests that are not served yet, in the order of their arrival.
     """
 
     controller_id: int = -1
     waits_since_ms: int | None = None
+    waiting: dict[object, None] = field(default_factory=dict)
+
+    def is_next(self, request: object) -> bool:
+        """Whether no request waits that arrived before this one."""
+        return next(iter(self.waiting)) is request
 
     def close(self) -> None:
         """Give the connection up; the next one is to the active controller."""

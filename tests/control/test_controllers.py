@@ -231,6 +231,25 @@ def test_paused_followers_are_missed(cluster: InProcess) -> None:
     assert led(cluster) == (3000, 1)
 
 
+def test_a_broker_forwards_one_request_at_a_time(servers_in_process: ServersInProcess) -> None:
+    """What follows a request that waits for a majority waits, too, though a controller could answer it."""
+    cluster = servers_in_process.fresh(brokers=2, controllers=3, seed=1)
+    cluster.freeze()
+    for each in VOTERS[1:]:
+        cluster.control("POST", f"/v1/controllers/{each}/kill")
+    creating, listing, other = cluster.wire(), cluster.wire(), cluster.wire(2)
+    request = ListPartitionReassignmentsRequest(topics=None)
+    assert listing.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request).error_code is ErrorCode.NONE
+    creating.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
+    listing.send(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request)
+    assert other.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request).error_code is ErrorCode.NONE
+    assert not creating.has_answer()
+    assert not listing.has_answer()
+    cluster.control("POST", "/v1/controllers/3001/start")
+    assert creating.answer().topics[0].error_code is ErrorCode.NONE
+    assert listing.answer().error_code is ErrorCode.NONE
+
+
 def test_reassignments_are_listed_by_the_active_controller(cluster: InProcess) -> None:
     """A broker keeps the request until there is one; a controller that is not active refuses it."""
     cluster.freeze()

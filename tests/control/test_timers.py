@@ -68,7 +68,7 @@ TIMERS = {
     "cluster/controllers.py ControllerLifecycle._follow": (
         "control/test_controllers.py::test_a_request_waits_for_the_next_controller"
     ),
-    "request/forwarding.py forward": "control/test_controllers.py::test_without_a_majority_requests_time_out",
+    "request/forwarding.py _wait": "control/test_controllers.py::test_without_a_majority_requests_time_out",
     "handlers/delete_records.py _wait_for_replicas": (
         "handlers/test_delete_records.py::test_a_follower_that_goes_on_too_late_is_a_timeout"
     ),

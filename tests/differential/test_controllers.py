@@ -64,5 +64,5 @@ def test_a_controller_that_does_not_resign_is_a_difference(broker_with: BrokerWi
     steer = deaf.steer_controllers
     assert steer is not None
     deaf.steer_controllers = lambda how, which: None if how == "kill" else steer(how, which)
-    found = OutcomePlayer(Pair(theirs, deaf), "deaf", most_plays=2).play(steps).differences
-    assert any(each.api == "CreateTopics" and each.understudy == "at once" for each in found), found
+    differences = OutcomePlayer(Pair(theirs, deaf), "deaf", most_plays=2).play(steps).differences
+    assert any(each.api == "CreateTopics" and each.understudy == "at once" for each in differences), differences
