@@ -132,6 +132,20 @@ def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
     assert late.joined().generation_id == epoch + 1
 
 
+@pytest.mark.parametrize("others", range(1, 6))
+def test_who_takes_the_last_consumers_place_does_not_lead(context: Context, others: int) -> None:
+    """Kafka adds the replacement behind the others, whatever its place in their table is, and the first one leads."""
+    Consumer(context, instance_id="i").join()
+    context.advance(1_000)
+    for _ in range(others):
+        Client(context, [("range", subscription("foo"))]).join()
+    heir = Client(context, [("range", subscription("foo"))], instance_id="i").start()
+    last = next(each for each in reversed(context.records) if isinstance(each, GroupMetadata))
+    ids = [each.member_id for each in last.members]
+    assert (len(ids), heir.joined().member_id in ids) == (others + 1, True)
+    assert last.leader == next(each for each in ids if each != heir.joined().member_id)
+
+
 def test_the_reason_of_a_group_that_turns_back(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last consumer leaves: first the change of the kind, then the rebalance that calls the members back."""
     classic(context)

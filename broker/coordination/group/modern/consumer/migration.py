@@ -190,7 +190,8 @@ class Migration:
             self._timers.cancel_all(builder, group.group_id, member.member_id)
         for record in group.tombstones({old: new for new, old in heirs.items()}):
             builder.record(record)
-        leader = members[0].member_id
+        # A replacement is added behind the others, and the first one leads (ClassicGroup.fromConsumerGroup).
+        leader = next((each.member_id for each in members if each.member_id not in heirs), members[0].member_id)
         builder.record(
             GroupMetadata(
                 group.group_id,
