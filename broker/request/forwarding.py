@@ -78,7 +78,8 @@ async def _wait(is_served: Callable[[], bool], ctx: RequestContext, deadline_ms:
     A broker forwards one request at a time: those that came before it and still wait go first.
     """
     channel, request = ctx.node.channel, object()
-    channel.waiting[request] = None
+    if not ctx.at_controller:
+        channel.waiting[request] = None
     try:
         while True:
             hangs_until_ms = _hangs_until_ms(ctx)
@@ -90,7 +91,7 @@ async def _wait(is_served: Callable[[], bool], ctx: RequestContext, deadline_ms:
                 return False
             channel.close()
     finally:
-        del channel.waiting[request]
+        channel.waiting.pop(request, None)
         if channel.waiting:
             ctx.cluster.metadata_partition.wake()
 

@@ -73,7 +73,7 @@ class ControllerChannel:
 
     def is_next(self, request: object) -> bool:
         """Whether no request waits that arrived before this one."""
-        return next(iter(self.waiting)) is request
+        return next(iter(self.waiting), request) is request
 
     def close(self) -> None:
         """Give the connection up; the next one is to the active controller."""

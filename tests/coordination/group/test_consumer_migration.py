@@ -134,7 +134,7 @@ def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
 
 @pytest.mark.parametrize("others", range(1, 6))
 def test_who_takes_the_last_consumers_place_does_not_lead(context: Context, others: int) -> None:
-    """Kafka adds the replacement behind the others, whatever its place in their table is, and the first one leads."""
+    """Kafka adds the replacement behind the others, wherever its place in their table is, and the first one leads."""
     Consumer(context, instance_id="i").join()
     context.advance(1_000)
     for _ in range(others):
