@@ -241,6 +241,7 @@ class Lifecycle:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
         self._cluster.servers[node].resume()
+        self._cluster.metadata_partition.wake()  # requests that it had to forward
         self._cluster.moves.resume(node)
 
     def fail_log_dir(self, node: Node, path: str | None = None) -> None:

@@ -52,6 +52,8 @@ async def forward(request: Message, ctx: RequestContext, handle: AnyHandler) -> 
 
     def is_served() -> bool:
         leader_id = ctx.cluster.quorum.leader_id
+        if ctx.node.server.paused:
+            return False
         if ctx.at_controller and ctx.node.id != leader_id:
             if ctx.api.key in _OF_RAFT:
                 return True  # the handler refuses it

@@ -253,6 +253,21 @@ def test_a_broker_forwards_one_request_at_a_time(servers_in_process: ServersInPr
     assert listing.answer().error_code is ErrorCode.NONE
 
 
+def test_a_paused_broker_forwards_nothing(servers_in_process: ServersInProcess) -> None:
+    """A request that waits there for a controller is served when the broker goes on, not when there is one."""
+    cluster = servers_in_process.fresh(brokers=2, controllers=3, seed=1)
+    cluster.freeze()
+    cluster.control("POST", "/v1/controllers/3000/kill")
+    wire = cluster.wire(2)
+    wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
+    cluster.control("POST", "/v1/brokers/2/pause")
+    cluster.advance(2000)
+    request = MetadataRequest([MetadataRequestTopic(name="a")], allow_auto_topic_creation=False)
+    assert cluster.wire().call(ApiKey.METADATA, 12, request).topics[0].error_code is not ErrorCode.NONE
+    cluster.control("POST", "/v1/brokers/2/resume")
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+
+
 def test_reassignments_are_listed_by_the_active_controller(cluster: InProcess) -> None:
     """A broker keeps the request until there is one; a controller that is not active refuses it."""
     cluster.freeze()
