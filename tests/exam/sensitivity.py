@@ -30,6 +30,7 @@ from tests.exam.planting import RECORDED, limited
 from tests.exam.reference.driver import InProcess, ReferenceDriver
 from understudy import server_path
 from understudy.client import Cluster
+from understudy.errors import Unreachable
 from understudy.exam.driver import AnyDriver
 from understudy.exam.random.draw import drawn
 from understudy.exam.random.runner import RandomRunner
@@ -127,7 +128,11 @@ def search(table: Sequence[tuple[Fault, Sequence[int]]], jobs: int, until: float
             return None
         fault, seeds = each
         cluster = clusters.get()
-        seed, played, check = first_finding(cluster, lambda: InProcess(fault.mutation), seeds)
+        try:
+            seed, played, check = first_finding(cluster, lambda: InProcess(fault.mutation), seeds)
+        except Unreachable:  # the machine has no time for the cluster, which proves nothing
+            clusters.put(another())
+            return None
         clusters.put(another() if check == HANG else cluster)
         row = Row(fault.kind, fault.mutation, seed, played, check)
         print(row.line(), flush=True)
