@@ -52,13 +52,13 @@ async def forward(request: Message, ctx: RequestContext, handle: AnyHandler) -> 
 
     def is_served() -> bool:
         leader_id = ctx.cluster.quorum.leader_id
-        if ctx.node.server.paused:
-            return False
         if ctx.at_controller and ctx.node.id != leader_id:
             if ctx.api.key in _OF_RAFT:
                 return True  # the handler refuses it
             raise KafkaError(ErrorCode.NOT_CONTROLLER, _not_controller(leader_id))
-        if _hangs_until_ms(ctx) is not None:
+        channel = ctx.node.channel
+        was_sent_there = channel.waits_since_ms is not None and channel.controller_id == leader_id
+        if _hangs_until_ms(ctx) is not None or (ctx.node.server.paused and not was_sent_there):
             return False
         return leader_id >= 0 if ctx.api.key in _WITHOUT_MAJORITY else ctx.cluster.metadata.active
 

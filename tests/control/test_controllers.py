@@ -268,6 +268,22 @@ def test_a_paused_broker_forwards_nothing(servers_in_process: ServersInProcess) 
     assert wire.answer().topics[0].error_code is ErrorCode.NONE
 
 
+def test_what_a_paused_broker_has_sent_to_a_paused_controller_is_served(servers_in_process: ServersInProcess) -> None:
+    """When the controller goes on, still the active one; the response waits for the broker."""
+    cluster = servers_in_process.fresh(brokers=2, controllers=3, seed=1)
+    cluster.freeze()
+    cluster.control("POST", "/v1/controllers/3000/pause")
+    wire = cluster.wire(2)
+    wire.send(ApiKey.CREATE_TOPICS, 4, creation("a"))
+    cluster.advance(1)
+    cluster.control("POST", "/v1/brokers/2/pause")
+    cluster.control("POST", "/v1/controllers/3000/resume")
+    assert create(cluster.wire(), "a")[0] is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert not wire.has_answer()
+    cluster.control("POST", "/v1/brokers/2/resume")
+    assert wire.answer().topics[0].error_code is ErrorCode.NONE
+
+
 def test_reassignments_are_listed_by_the_active_controller(cluster: InProcess) -> None:
     """A broker keeps the request until there is one; a controller that is not active refuses it."""
     cluster.freeze()

@@ -165,7 +165,15 @@ OF_BROKERS: dict[str, list[Step]] = {
         *(*WITHOUT, broker("kill", BROKER), STARTED, THEN_ELECTED, broker("missed", BROKER), *SHOWN),
     ],
     "no controller, broker with a request is paused": [
-        *(*WITHOUT, broker("pause", BROKER), STARTED, THEN_ELECTED, *SHOWN, broker("resume", BROKER), {"do": "await"}),
+        *(
+            *WITHOUT,
+            broker("pause", BROKER),
+            STARTED,
+            THEN_ELECTED,
+            *SHOWN,
+            broker("resume", BROKER),
+            {"do": "await", **NOW},
+        ),
     ],
     "broker is killed, then the active controller": [
         *(replicas(OTHER, BROKER), broker("kill", BROKER), controllers("kill"), ELECTED, broker("missed", BROKER)),
