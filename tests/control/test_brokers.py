@@ -404,9 +404,9 @@ def test_one_of_two_log_directories_fails(plane_of: ControlPlaneOf) -> None:
 
 
 @pytest.mark.verb(
-    *("controllers add", "controllers remove", "controllers kill", "controllers stop", "controllers start"),
-    *("controllers pause", "controllers resume"),
-)
+    "controllers add", "controllers remove", "controllers kill", "controllers stop", "controllers start",
+    "controllers pause", "controllers resume",
+)  # fmt: skip
 def test_controllers_come_and_go_while_a_client_creates_topics(plane_of: ControlPlaneOf) -> None:
     """The next controller creates the topic: after a kill when the others miss the active one."""
     plane = plane_of(controllers=3, features={"kraft.version": 1}, seed=1)

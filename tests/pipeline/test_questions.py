@@ -86,7 +86,8 @@ def test_lag_has_groups_of_every_kind(tmp_path: Path) -> None:
         (row["group_id"], row["group_type"]): (row["committed_offset"], row["lag"]) for row in rows("lag", tmp_path)
     }
     assert lags == {
-        ("clean-share", "share"): (3, 37), ("plain", "classic"): (4, 6), ("clean-streams", "streams"): (7, 3),
+        ("clean-share", "share"): (3, 37), ("all-acknowledged", "share"): (2, 0),
+        ("plain", "classic"): (4, 6), ("clean-streams", "streams"): (7, 3),
     }  # fmt: skip
 
 
