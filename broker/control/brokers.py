@@ -1,6 +1,6 @@
-"""Verbs to start and end brokers and controllers, to pause brokers, and to fail and repair log directories."""
+"""Verbs to start, end and pause brokers and controllers, and to fail and repair log directories."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -80,6 +80,18 @@ async def _turn(request: ControlRequest) -> AsyncIterator[None]:
             raise conflict(str(error)) from error
 
 
+async def _changed(
+    request: ControlRequest, find: Callable[[], Node], change: Callable[[Node], Awaitable[None] | None]
+) -> Node:
+    """Change a broker or a controller in its turn, and return it."""
+    async with _turn(request):
+        node = find()
+        under_way = change(node)
+        if under_way is not None:
+            await under_way
+    return node
+
+
 @answers("brokers add")
 async def add(request: ControlRequest, body: NewBroker) -> Broker:
     """Add an empty broker to the cluster; it gets partitions when topics are created or replicas reassigned."""
@@ -100,33 +112,26 @@ async def remove(request: ControlRequest) -> BrokerRemoved:
 @answers("brokers kill")
 async def kill(request: ControlRequest) -> BrokerState:
     """Kill a broker: connections are reset, memory is lost, its logs are recovered at its next start."""
-    async with _turn(request):
-        node = request.node()
-        request.cluster.lifecycle.kill(node)
-    return _state(node)
+    return _state(await _changed(request, request.node, request.cluster.lifecycle.kill))
 
 
 @answers("brokers stop")
 async def stop(request: ControlRequest) -> BrokerState:
     """Stop a broker by a controlled shutdown: its leaders move to other replicas first."""
-    async with _turn(request):
-        node = request.node()
-        await request.cluster.lifecycle.stop(node)
-    return _state(node)
+    return _state(await _changed(request, request.node, request.cluster.lifecycle.stop))
 
 
 @answers("brokers start")
 async def start(request: ControlRequest) -> BrokerState:
     """Start a killed or stopped broker, on the same ports as before."""
-    async with _turn(request):
-        node = request.node()
-        await request.cluster.lifecycle.start(node)
-    return _state(node)
+    return _state(await _changed(request, request.node, request.cluster.lifecycle.start))
 
 
-def _controller_state(request: ControlRequest, node: Node) -> ControllerState:
-    active = request.cluster.quorum.leader_id
-    return {"id": node.id, "state": state_of(node), "controller": active}
+async def _controller_changed(
+    request: ControlRequest, change: Callable[[Node], Awaitable[None] | None]
+) -> ControllerState:
+    node = await _changed(request, request.controller, change)
+    return {"id": node.id, "state": state_of(node), "controller": request.cluster.quorum.leader_id}
 
 
 @answers("controllers add")
@@ -150,46 +155,31 @@ async def remove_controller(request: ControlRequest) -> ControllerRemoved:
 @answers("controllers kill")
 async def kill_controller(request: ControlRequest) -> ControllerState:
     """Kill a controller: the others notice after a while, if it was the active one."""
-    async with _turn(request):
-        node = request.controller()
-        request.cluster.controller_lifecycle.kill(node)
-    return _controller_state(request, node)
+    return await _controller_changed(request, request.cluster.controller_lifecycle.kill)
 
 
 @answers("controllers stop")
 async def stop_controller(request: ControlRequest) -> ControllerState:
     """Stop a controller; if it was the active one, another is elected at once."""
-    async with _turn(request):
-        node = request.controller()
-        await request.cluster.controller_lifecycle.stop(node)
-    return _controller_state(request, node)
+    return await _controller_changed(request, request.cluster.controller_lifecycle.stop)
 
 
 @answers("controllers start")
 async def start_controller(request: ControlRequest) -> ControllerState:
     """Start a controller that was killed or stopped, on the same port as before."""
-    async with _turn(request):
-        node = request.controller()
-        await request.cluster.controller_lifecycle.start(node)
-    return _controller_state(request, node)
+    return await _controller_changed(request, request.cluster.controller_lifecycle.start)
 
 
 @answers("controllers pause")
 async def pause_controller(request: ControlRequest) -> ControllerState:
     """Make a controller hang: the others notice after a while, if it was the active one."""
-    async with _turn(request):
-        node = request.controller()
-        request.cluster.controller_lifecycle.pause(node)
-    return _controller_state(request, node)
+    return await _controller_changed(request, request.cluster.controller_lifecycle.pause)
 
 
 @answers("controllers resume")
 async def resume_controller(request: ControlRequest) -> ControllerState:
     """Resume a paused controller; it follows one that was elected meanwhile."""
-    async with _turn(request):
-        node = request.controller()
-        request.cluster.controller_lifecycle.resume(node)
-    return _controller_state(request, node)
+    return await _controller_changed(request, request.cluster.controller_lifecycle.resume)
 
 
 @answers("brokers fail-log-dir")
@@ -204,10 +194,7 @@ async def fail_log_dir(request: ControlRequest, body: FailedLogDir) -> BrokerSta
 @answers("brokers repair-log-dir")
 async def repair_log_dir(request: ControlRequest) -> BrokerState:
     """Repair the failed log directories, and restart the broker with them, on the same ports."""
-    async with _turn(request):
-        node = request.node()
-        await request.cluster.lifecycle.repair_log_dir(node)
-    return _state(node)
+    return _state(await _changed(request, request.node, request.cluster.lifecycle.repair_log_dir))
 
 
 @answers("brokers pause")

@@ -99,7 +99,7 @@ async def _wait(is_served: Callable[[], bool], ctx: RequestContext, deadline_ms:
 
 
 def _hangs_until_ms(ctx: RequestContext) -> int | None:
-    """Return until when this broker waits for a controller that hangs; None: its channel is not one to such a one.
+    """Choose the controller of the broker's channel; return until when it waits for it, None if it does not hang.
 
     A broker that has sent a request to a controller uses that connection, even if there is another active controller,
     until it breaks or the request has waited for ``controller.socket.timeout.ms``.
